@@ -1,1 +1,24 @@
+"""Answers from a body of evidence, with citations that are checked against the original bytes."""
 __version__ = "0.1.0"
+
+# Names are looked up when they are first used, so that `import mimirag` costs next to nothing.
+_WHERE = dict(KnowledgeBase="retrieve.knowledge", Citation="evidence.citation", Verdict="evidence.verdict", Evidence="evidence.packet", Reply="evidence.packet",
+              Profile="sources.profile", load_profile="sources.profile", MimiRAGError="evidence.errors")
+__all__ = ["open", *_WHERE]
+
+def open(profile=None):
+    """A knowledge base: of the profile file, or folder, that is named, or of the nearest `mimirag.toml` from the current folder upward.
+
+    Raises `ProfileError` where there is no profile or it is not valid. In a notebook, what it gives back is shown as cards.
+    """
+    from mimirag import show  # noqa: F401  registers the cards
+    from mimirag.retrieve.knowledge import KnowledgeBase
+    from mimirag.sources.profile import find_profile
+    return KnowledgeBase(profile if profile is not None else find_profile())
+
+def __getattr__(name):
+    if name not in _WHERE: raise AttributeError(f"module 'mimirag' has no attribute {name!r}")
+    from importlib import import_module
+    return getattr(import_module(f"mimirag.{_WHERE[name]}"), name)
+
+def __dir__(): return sorted([*globals(), *_WHERE])

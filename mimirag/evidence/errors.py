@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['visible', 'one_line', 'MimiRAGError', 'UsageError', 'ProfileError', 'CitationError', 'UnsupportedCitation',
-           'SourceError', 'RefusedPath', 'ExtractionError', 'BadIndex', 'MissingExtra']
+           'SourceError', 'RefusedPath', 'ExtractionError', 'OverLimit', 'BadIndex', 'MissingExtra']
 
 # %% ../../nbs/evidence/00_errors.ipynb #c9733f02
 import re
@@ -51,6 +51,9 @@ class RefusedPath(SourceError):
 
 class ExtractionError(MimiRAGError):
     "Bytes that give no text; the message is the reason listed for the file"
+
+class OverLimit(ExtractionError):
+    "A file that costs more than the profile allows; nothing is said of its text"
 
 class BadIndex(MimiRAGError):
     "The index is missing, damaged, or made by another version"

@@ -42,6 +42,7 @@ class Verdict(Shown):
     checked_against: str = "nothing"  # What was read to decide
     relocated: Citation|None = None   # Where the words stand now, if that is elsewhere and unique
     text: str|None = None             # The cited words, only when they are verified
+    place: str = ""                   # Where the citation stands in a document that was verified
 
     @property
     def holds(self) -> bool:

@@ -8,7 +8,7 @@ __all__ = ['format_at', 'extract', 'extractor_of', 'is_current', 'searchable']
 # %% ../../nbs/extract/27_readers.ipynb #c1e93143
 from functools import cache
 from importlib.metadata import version
-from ..evidence.errors import ExtractionError
+from ..evidence.errors import ExtractionError, OverLimit
 from . import html, markdown, pdf, plain, rst
 from .extraction import Extraction
 from ..sources.admission import format_of
@@ -30,7 +30,7 @@ def extract(
     format = format_at(path, data)
     found = pdf.extract_pdf(data, limits.pages) if format=="pdf" else _READERS[format](data)
     size = sum(len(page.text) for page in found.pages)
-    if size > limits.text_bytes: raise ExtractionError(f"its text has {size:,} characters, more than the limit of {limits.text_bytes:,} ([limits] text_bytes)")
+    if size > limits.text_bytes: raise OverLimit(f"its text has {size:,} characters, more than the limit of {limits.text_bytes:,} ([limits] text_bytes)")
     if found.empty: raise ExtractionError("there is no text in it" if data.strip() else "it is empty")
     return found
 
