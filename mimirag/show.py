@@ -6,7 +6,7 @@
 __all__ = ['safe', 'marked', 'Picture', 'page_picture']
 
 # %% ../nbs/80_show.ipynb #4b830008
-import base64, html
+import html
 from .evidence.errors import UsageError, visible
 from .evidence.packet import BuildReport, Evidence, Reading, Reply, Status
 from .evidence.shown import html_of
@@ -39,7 +39,8 @@ def _card(body: str, kind: str = "") -> str: return f'<div class="mimirag {kind}
 def _page(label: str|None, number: int|None) -> str: return f" · page {number}" + (f" (printed “{safe(label)}”)" if label else "") if number else ""
 
 def _evidence_card(item: Evidence) -> str:
-    place = f"<b>{safe(item.title)}</b>" + (f" › {' › '.join(map(safe, item.heading))}" if item.heading else "")
+    title,*above = dict.fromkeys(map(safe, (item.title, *item.heading)))
+    place = " › ".join([f"<b>{title}</b>", *above])
     stale = "" if item.freshness in ("fresh", "unknown") else f" · <b>{item.freshness}</b>: the file is no longer what was indexed"
     why = f"found by {', '.join(map(safe, item.terms))}" if item.terms else ""
     scores = ", ".join(f"{safe(name)} rank {channel.rank}, score {channel.score:.4g}" for name,channel in item.channels.items())
@@ -73,7 +74,7 @@ def _(verdict: Verdict) -> str:
 @html_of.register
 def _(reading: Reading) -> str:
     rows = "".join(f'<tr{" class=cited" if line.cited else ""}><td><small>{line.number}</small></td><td><pre style="margin:0">{safe(line.text)}</pre></td></tr>' for line in reading.lines)
-    place = " › ".join(map(safe, [reading.title, *reading.heading])).strip(" ›")
+    place = " › ".join(dict.fromkeys(safe(part) for part in [reading.title, *reading.heading] if part))
     return _STYLE + _card(f"<b>{place}</b><br><small>{safe(reading.citation.where)}{_page(reading.label, reading.citation.page) if reading.label else ''} · {reading.verdict.integrity}, {reading.verdict.currency} · lines from the {reading.origin}</small><table>{rows}</table>", _verdict_kind(reading.verdict))
 
 def _table(heads: list[str], rows: list[list]) -> str:

@@ -8,7 +8,7 @@ __all__ = ['text_fragment', 'permalink', 'annotation', 'write_footer', 'read_foo
 # %% ../../nbs/evidence/05_interchange.ipynb #e5b2a295
 import re
 from urllib.parse import quote
-from .citation import Citation, find_citations, is_id
+from .citation import Citation, find_citations
 
 # %% ../../nbs/evidence/05_interchange.ipynb #0aea8baa
 def text_fragment(

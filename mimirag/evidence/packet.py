@@ -11,7 +11,6 @@ from typing import Literal
 from pydantic import Field, computed_field
 from .citation import Citation
 from .shown import Shown
-from .text import Span
 from .verdict import Verdict
 
 # %% ../../nbs/evidence/04_packet.ipynb #fedd681d
@@ -27,6 +26,7 @@ class Evidence(Shown):
     title: str = ""                         # Title of the document
     heading: tuple[str, ...] = ()           # Headings above the passage, outermost first
     label: str|None = None                  # Printed label of the page, where it differs from its number
+    anchor: str = ""                        # Nearest `id` of an HTML page
     url: str|None = None                    # Permalink, where the source declares a template
     rank: int                               # Place in the reply, from 1
     score: float                            # What the items are ordered by; higher is better

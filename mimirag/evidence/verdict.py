@@ -6,7 +6,7 @@
 __all__ = ['Integrity', 'Currency', 'MEANING', 'Verdict']
 
 # %% ../../nbs/evidence/03_verdict.ipynb #758ed823
-from typing import Literal, get_args
+from typing import Literal
 from .citation import Citation
 from .shown import Shown
 

@@ -8,7 +8,7 @@ __all__ = ['Chunk', 'Sizes', 'chunks']
 # %% ../../nbs/extract/28_chunks.ipynb #89510683
 from dataclasses import dataclass, field
 from typing import Iterator
-from ..evidence.text import Span, split_lines
+from ..evidence.text import Span
 from .extraction import Block, Extraction
 from .readers import searchable
 from ..sources.defaults import defaults
@@ -29,6 +29,11 @@ class Sizes:
     target: int = field(default_factory=lambda: int(defaults()["chunk"]["target_chars"]))
     least: int = field(default_factory=lambda: int(defaults()["chunk"]["least_chars"]))
     line: int = field(default_factory=lambda: int(defaults()["chunk"]["line_chars"]))
+    page: int = field(default_factory=lambda: int(defaults()["chunk"]["page_chars"]))
+
+    def of(self, found: Extraction) -> "Sizes":
+        "The same for a format with pages, where a page stays whole if it can"
+        return Sizes(self.page, self.page, self.line, self.page) if found.paged else self
 
 # %% ../../nbs/extract/28_chunks.ipynb #809e9d7c
 def _cut_block(lines: list[str], block: Block, target: int) -> Iterator[tuple[int, int]]:
@@ -102,7 +107,7 @@ def chunks(
     sizes: Sizes = Sizes() # How long passages are
 ) -> Iterator[Chunk]:      # In order; every line that is not blank lies in one of them, except front matter
     "Cut an extraction into passages"
-    path = []
+    path,sizes = [],sizes.of(found)
     for number,(page,lines) in enumerate(zip(found.pages, found.lines), 1):
         for pack,heading in _packed(lines, page.blocks, sizes, path):
             made = _chunk(found, lines, number if found.paged else None, pack, heading)

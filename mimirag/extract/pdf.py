@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from itertools import groupby
 from statistics import median
 from ..evidence.errors import ExtractionError, MissingExtra, OverLimit
 from .extraction import Block, Extraction, Page
@@ -110,28 +111,60 @@ def _rows(lines: list[Line]) -> list[list[Line]]:
         else: rows.append([line])
     return [sorted(row, key=lambda line: line.x0) for row in rows]
 
-def _is_running_text(column: list[Line]) -> bool:
-    "Whether a column's lines are sentences rather than a table's entries"
-    if len(column) < 2: return False
-    rows = _rows(column)
-    steps = [below[0].y0-above[0].y0 for above,below in zip(rows, rows[1:])]
-    close = not steps or median(steps) <= 1.6*median(line.size for line in column)
-    words = median(len(line.text.split()) if line.text.isascii() else len(line.text)/2 for line in column)
-    return words >= 3 and close
-
-def _section(lines: list[Line], gutters: list[tuple[float, float]]) -> list[list[Line]]:
-    "Rows of a section whose lines cross no gutter: column by column, or straight across"
+def _columns(lines: list[Line], gutters: list[tuple[float, float]]) -> list[list[Line]]:
+    "Lines sorted into the columns between gutters; columns without lines are left out"
     columns = [[] for _ in range(len(gutters)+1)]
     for line in lines: columns[sum((line.x0+line.x1)/2 > (a+b)/2 for a,b in gutters)].append(line)
-    filled = [column for column in columns if column]
-    if len(filled) > 1 and all(map(_is_running_text, filled)): return [row for column in filled for row in _rows(column)]
-    return _rows(lines)
+    return [column for column in columns if column]
+
+def _running(column: list[Line]) -> set[int]:
+    "Identities of the lines of a column that are set as running text: several words, and most of the column's width"
+    width = max(line.x1 for line in column)-min(line.x0 for line in column)
+    words = lambda line: len(line.text.split()) if line.text.isascii() else max(len(line.text.split()), len(line.text)//3)
+    return {id(line) for line in column if words(line) >= 3 and line.x1-line.x0 >= 0.6*width}
+
+def _steps(rows: list[list[Line]]) -> list[float]: return [below[0].y0-above[0].y0 for above,below in zip(rows, rows[1:])]
+
+def _leading(column: list[Line], running: set[int]) -> float:
+    "Distance between the running lines of a column, or 0 where it is not read downward: too few running lines, or set too far apart"
+    rows = _rows(column)
+    flows = [any(id(line) in running for line in row) for row in rows]
+    steps = [step for step,above,below in zip(_steps(rows), flows, flows[1:]) if above and below]
+    if sum(flows) < max(2, 0.25*len(rows)) or not steps: return 0.0
+    return median(steps) if median(steps) <= 1.6*median(line.size for line in column) else 0.0
+
+def _table_rows(rows: list[list[Line]], running: set[int], leading: float) -> list[bool]:
+    "Which rows of a section of columns belong to a table across them: three or more, filled on both sides, of short entries, or set apart from each other"
+    inside,steps = [False]*len(rows), [0, *_steps(rows)]
+    apart = [max(before, after) > 1.3*leading for before,after in zip(steps, [*steps[1:], 0])]
+    long = [sum(id(line) in running for line in row) for row in rows]
+    tabular = [len(row) > 1 and (not long[n] or long[n] < len(row) and apart[n]) for n,row in enumerate(rows)]
+    for table,group in groupby(range(len(rows)), key=lambda n: tabular[n]):
+        found = list(group)
+        if not table or len(found) < 3: continue
+        start = found[0]
+        while start and len(rows[start-1])==1 and id(rows[start-1][0]) not in running and steps[start-1] > 1.4*leading: start -= 1 # its heading
+        inside[start:found[-1]+1] = [True]*(found[-1]+1-start)
+    return inside
+
+def _section(lines: list[Line], gutters: list[tuple[float, float]]) -> list[list[Line]]:
+    "Rows of a section whose lines cross no gutter: text column by column, tables straight across"
+    columns = _columns(lines, gutters)
+    running = [_running(column) for column in columns]
+    leading = [_leading(column, own) for column,own in zip(columns, running)]
+    if len(columns) < 2 or not all(leading): return _rows(lines)
+    rows,ordered = _rows(lines), []
+    tables = _table_rows(rows, set().union(*running), min(leading))
+    for table,group in groupby(range(len(rows)), key=lambda n: tables[n]):
+        together = [line for n in group for line in rows[n]]
+        ordered += _rows(together) if table else [row for column in _columns(together, gutters) for row in _rows(column)]
+    return ordered
 
 def in_reading_order(lines: list[Line]) -> list[list[Line]]:
     "Rows of a page, in the order they are read; turned text comes last"
     upright,turned = [line for line in lines if line.upright], [line for line in lines if not line.upright]
     gutters = _gutters(upright) if len(upright) > 3 else []
-    crosses = lambda line: any(line.x0 < b-1 and line.x1 > a+1 for a,b in gutters)
+    crosses = lambda line: any(line.x0 < a+1 and line.x1 > b-1 for a,b in gutters)
     rows,section = [],[]
     for line in sorted(upright, key=lambda line: line.middle):
         if not gutters or not crosses(line): section.append(line)

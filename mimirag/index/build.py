@@ -16,10 +16,10 @@ from ..evidence.errors import BadIndex, ExtractionError, MissingExtra, SourceErr
 from ..evidence.packet import BuildReport, FileNote, Unreadable
 from ..evidence.text import sha256, text_hash
 from ..extract.chunks import Sizes, chunks
-from ..extract.readers import extract, format_at, is_current
+from ..extract.readers import extract, is_current
 from ..extract.workers import Pool
 from .publish import building, publish
-from .schema import APPLICATION, Index, check_header, create, fingerprint, key_of, read_state, write_state
+from .schema import APPLICATION, Index, create, fingerprint, key_of, read_state, write_state
 from .words import tokens
 from ..sources.files import FileState, list_files, read_file
 from ..sources.profile import Limits, Profile
@@ -82,7 +82,7 @@ def _known(old: Index|None) -> tuple[dict[tuple[str, str], _Known], dict[tuple[s
 def plan(profile: Profile, old: Index|None) -> Plan:
     "Compare what the profile admits with what the old index has"
     known,failed = _known(old)
-    limits,sizes = profile.limits.model_dump(), (Sizes().target, Sizes().least, Sizes().line)
+    limits,sizes = profile.limits.model_dump(), (Sizes().target, Sizes().least, Sizes().line, Sizes().page)
     if old is not None and old.meta.get("limits")!=json.dumps(limits): failed = {}
     keep,jobs,stay,unreadable,problems,states = 0,[],set(),{},{},{}
     for source in profile.sources.values():

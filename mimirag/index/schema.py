@@ -10,7 +10,7 @@ __all__ = ['APPLICATION', 'SCHEMA', 'TABLES', 'REBUILD', 'check_header', 'connec
 import json, os, struct, zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Iterator
 from urllib.parse import quote
 from ..evidence.citation import Citation
 from ..evidence.errors import BadIndex

@@ -6,11 +6,12 @@
 __all__ = ['progress_bar', 'KnowledgeBase']
 
 # %% ../../nbs/retrieve/43_knowledge.ipynb #558944cb
-import os, threading
+import json, os, threading
 from pathlib import Path
 from typing import Any, Iterable, Sequence
 from ..evidence.citation import Citation, is_id
-from ..evidence.errors import BadIndex, CitationError, SourceError, UsageError
+from ..evidence.errors import BadIndex, CitationError, UsageError
+from ..evidence.interchange import annotation, permalink, write_footer
 from ..evidence.packet import BuildReport, Evidence, Line, Reading, Reply, SourceStatus, Status
 from ..evidence.text import split_lines
 from ..evidence.verdict import Verdict
@@ -19,8 +20,8 @@ from ..index.build import build, plan
 from ..index.schema import Index, fingerprint
 from .resolver import Resolver
 from .search import View, request, search
-from .verify import verify_document
-from ..sources.profile import NAME, Profile, find_profile, load_profile
+from .verify import mentions, read_parts, stands_for, verify_document
+from ..sources.profile import NAME, Profile, load_profile
 
 # %% ../../nbs/retrieve/43_knowledge.ipynb #52ceff12
 def progress_bar(results: Iterable, number: int) -> Iterable:
@@ -178,6 +179,45 @@ class KnowledgeBase:
             text,label = index.page(kept, cited.page) if kept is not None else ("", None)
         except BadIndex: return nothing
         return Reading(citation=cited, verdict=verdict, origin="stored copy", lines=_lines(split_lines(text), cited, context), label=label) if kept is not None else nothing
+
+    def export(
+        self,
+        asked: Any,          # A citation, its string, evidence, or an identifier
+        form: str = "string" # string, id, markdown, url or w3c
+    ) -> str:
+        "A citation in another form; `url` needs a template in the profile, `w3c` words that still verify. Raises `CitationError`, `UsageError`"
+        cited = self.citation(asked)
+        if form=="string": return str(cited)
+        if form=="id": return cited.id
+        if form=="markdown": return f"[{cited.id}]: <{cited}>"
+        template = self.profile.sources[cited.source].url if cited.source in self.profile.sources else None
+        verdict = self.resolve(cited)
+        if form=="url":
+            if not template: raise UsageError(f"{cited.where}: its source has no 'url' in the profile, so there is no link to it")
+            return permalink(cited, template, verdict.text or "")
+        if form!="w3c": raise UsageError(f"form: {form!r} is not allowed; allowed: string, id, markdown, url, w3c")
+        if verdict.text is None: raise UsageError(f"{cited.where}: {verdict}; an annotation quotes the words, and they are not to be had")
+        lines = self._checker().extraction(cited).page_lines(cited.page)
+        start = sum(len(line)+1 for line in lines[:cited.span.first-1]) + (cited.span.chars[0]-1 if cited.span.chars else 0)
+        made = annotation(cited, "\n".join(lines), start, start+len(verdict.text), permalink(cited, template) if template else "")
+        return json.dumps(made, ensure_ascii=False, indent=2)
+
+    def footer(
+        self,
+        document: str|os.PathLike # A Markdown document
+    ) -> int:                     # How many identifiers its footer explains now
+        "Give a document a footer with the citation of every identifier in it; raises `UsageError` where one is not known, and changes nothing then"
+        path = Path(document)
+        if path.suffix.lower()==".ipynb": raise UsageError(f"{path}: a notebook gets no footer; paste the lines of 'mimirag cite --format markdown' into its last cell")
+        parts = read_parts(path)
+        found,known = mentions(parts)
+        ids = dict.fromkeys(mention.text for mention in found if is_id(mention.text))
+        stand = {id: stands_for(id, known, self._lookup) for id in ids}
+        unknown = [id for id,citation in stand.items() if citation is None]
+        if unknown: raise UsageError(f"{path}: nothing here knows what {unknown[0]} stands for" + (f", nor {len(unknown)-1} others" if len(unknown) > 1 else "") + "; build the index that made it")
+        try: path.write_text(write_footer(parts[0].text, list(stand.values())), "utf-8")
+        except OSError as error: raise UsageError(f"{path}: it cannot be written ({error.strerror})") from None
+        return len(stand)
 
     def status(self) -> Status:
         "How sources stand against the index; reads no file of a source"

@@ -8,7 +8,7 @@ __all__ = ['KINDS', 'PIPELINES', 'Request', 'request', 'View', 'freshness', 'sea
 # %% ../../nbs/retrieve/41_search.ipynb #6a5a7770
 import json, os, re
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Sequence
+from typing import Any, Sequence
 from ..evidence.errors import SourceError, UsageError
 from ..evidence.interchange import permalink
 from ..evidence.packet import Channel, Evidence, Reply, Scope
@@ -19,7 +19,7 @@ from ..index.words import Term, marks, query_terms
 from ..sources.admission import admits, path_filter
 from ..sources.defaults import defaults
 from ..sources.files import FileGone, file_state, read_file
-from ..sources.profile import Profile, Source
+from ..sources.profile import Profile
 
 # %% ../../nbs/retrieve/41_search.ipynb #e837a6d6
 KINDS = ("documents", "code", "records")
@@ -160,7 +160,7 @@ def _evidence(profile: Profile, pages: _Pages, passage: Passage, hit: Hit, rank:
     template = profile.sources[passage.source].url
     if passage.document not in fresh: fresh[passage.document] = freshness(profile, passage)
     surfaces = dict.fromkeys(term.surface for term in terms)
-    return Evidence(citation=citation, text=text, title=passage.title or passage.path, heading=passage.heading, label=label, rank=rank, score=_score(hit),
+    return Evidence(citation=citation, text=text, title=passage.title or passage.path, heading=passage.heading, label=label, anchor=passage.anchor, rank=rank, score=_score(hit),
                     url=permalink(citation, template, text, passage.anchor) if template else None, channels={"lexical": Channel(rank=rank, score=_score(hit))},
                     terms=tuple(surface for surface in surfaces if surface in around or any(surface==mark[2] for mark in found)),
                     marks=tuple((start, end) for start,end,_ in found), freshness=fresh[passage.document])

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Callable, Iterable, Iterator, NamedTuple
 from ..evidence.citation import Citation, find_citations, is_id
 from ..evidence.errors import CitationError, ExtractionError, UsageError
-from ..evidence.interchange import read_footer, write_footer
+from ..evidence.interchange import read_footer
 from ..evidence.verdict import Verdict
 from ..extract.decode import decode
 from .resolver import Resolver

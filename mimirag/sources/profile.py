@@ -142,7 +142,7 @@ def _checked(path: Path, data: dict) -> Profile:
 
 # %% ../../nbs/sources/10_profile.ipynb #7c098f28
 def find_profile(start: str|Path = ".") -> Path:
-    f"The nearest profile from `start` upward; raises `ProfileError` where there is none"
+    "The nearest profile from `start` upward; raises `ProfileError` where there is none"
     start = Path(os.path.abspath(start))
     for folder in [start, *start.parents]:
         if (folder/NAME).is_file(): return folder/NAME
