@@ -146,8 +146,8 @@ def _write(c: Citation) -> str:
     return ";".join([*parts, f"text={c.text}"])
 
 # %% ../../nbs/evidence/02_citation.ipynb #1da008e7
-_CANDIDATE = re.compile(rf"mimir:[0-9]+:[^\s\x00-\x1f\x7f-\x9f]{{0,{LONGEST}}}|\bmc1-[0-9A-Za-z]+")
-_WHOLE = re.compile(rf"mimir:[0-9]+:[^\s]*?;text={_HASH}(?![0-9a-f])")
+_CANDIDATE = re.compile(rf"mimir:[0-9]+:[^ \x00-\x1f\x7f-\x9f]{{0,{LONGEST}}}|\bmc1-[0-9A-Za-z]+")
+_WHOLE = re.compile(rf"mimir:[0-9]+:[^ \x00-\x1f\x7f-\x9f]*?;text={_HASH}(?![0-9a-f])")
 _ID = re.compile("mc1-[a-z2-7]{26}")
 
 def is_id(text: str) -> bool:

@@ -69,4 +69,4 @@ class Extraction:
     @property
     def empty(self) -> bool:
         "Whether there is nothing to cite: front matter is not content"
-        return not any(block.kind != "meta" for page in self.pages for block in page.blocks)
+        return not any(block.kind!="meta" and any(line.strip() for line in lines[block.first-1:block.last]) for page,lines in zip(self.pages, self.lines) for block in page.blocks)

@@ -111,11 +111,12 @@ def key_of(id: str) -> int:
     import base64
     return struct.unpack(">q", base64.b32decode(id[4:20].upper())[:8])[0]
 
+# %% ../../nbs/index/31_schema.ipynb #cdf49c39
 class Index:
     "A finished index, opened for reading"
     def __init__(self, path: str|os.PathLike):
         self.path = Path(path)
-        self._database = connect(self.path)
+        self._database,self._rankings = connect(self.path), set()
         info = os.stat(self.path)
         self.stamp = info.st_dev, info.st_ino, info.st_mtime_ns, info.st_size
         self.meta: dict[str, str] = dict(self.rows("SELECT key, value FROM meta"))
@@ -125,6 +126,11 @@ class Index:
         import apsw
         try: return self._database.execute(sql, values).fetchall()
         except (apsw.CorruptError, apsw.NotADBError, apsw.IOError) as error: raise BadIndex(f"{self.path}: the index is damaged ({error}); {REBUILD}") from None
+
+    def add_ranking(self, name: str, function):
+        "Make an FTS5 auxiliary function known by a name, once"
+        if name not in self._rankings: self._database.register_fts5_function(name, function)
+        self._rankings.add(name)
 
     def close(self): self._database.close()
 

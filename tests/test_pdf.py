@@ -1,0 +1,187 @@
+"Kinds of PDF that people meet. Each test says what a reader of the page sees, and that must be what is indexed and cited"
+import pytest
+pymupdf = pytest.importorskip("pymupdf")
+from mimirag.evidence.errors import ExtractionError
+from mimirag.extract.pdf import extract_pdf
+from pdf_writer import Pdf, show
+
+def one_page(*lines: bytes, **more) -> bytes:
+    pdf = Pdf()
+    for name,value in more.items(): setattr(pdf, name, value)
+    pdf.page(b"".join(lines))
+    return pdf.build()
+
+def test_ligatures(kb_of):
+    "A ligature is one character of the page and two letters of a word"
+    pdf = Pdf()
+    pdf.mapped_font("L1", {1: "FB01", 2: "FB02"})
+    pdf.page(show(72, 700, "The work\x02ow con\x01guration \x01le.", font="L1"))
+    kb = kb_of({"a.pdf": pdf.build()})
+    for query in ["workflow", "configuration", "workflow configuration file", "work\ufb02ow"]: assert kb.search(query)[0].page==1, query
+    assert kb.search("workflow")[0].text=="The work\ufb02ow con\ufb01guration \ufb01le."
+    assert kb.resolve(kb.search("workflow")[0]).holds
+
+def test_hyphens_at_line_ends(kb_of):
+    "A hyphen of the word stays in it, one of the typesetter does not hide it; the evidence has both as printed"
+    kb = kb_of({"a.pdf": one_page(show(72, 700, "Every beam passes the load-"), show(72, 684, "bearing check. Then the configu-"), show(72, 668, "ration is read. Only load-bearing beams count."))})
+    for query in ["load-bearing check", "configuration", "loadbearing"]: assert kb.search(query).items, query
+    text = kb.search("configuration")[0].text
+    assert "load-\nbearing" in text and "configu-\nration" in text and "loadbearing" not in text
+
+def test_soft_hyphens(kb_of):
+    kb = kb_of({"a.pdf": one_page(show(72, 700, "Each config\xaduration is checked; see the syn\xad"), show(72, 684, "chronisation of the cross-\xad"), show(72, 668, "sectional design."))})
+    for query in ["configuration", "synchronisation", "cross-sectional"]: assert kb.search(query).items, query
+    assert "crosssectional" not in kb.search("configuration")[0].text
+
+def text_order(text: str, phrases: list[str]):
+    places = [text.index(phrase) for phrase in phrases]
+    assert places==sorted(places), text
+
+def test_columns_are_not_read_across():
+    left,right = ["Approval of a new release", "requires a quorum of seven", "members of the standing group."], ["A rejected release stays", "in quarantine for nine days", "before it may be resubmitted."]
+    lines = [show(60, 712-14*n, a, 11)+show(330, 712-14*n, b, 11) for n,(a,b) in enumerate(zip(left, right))]
+    text_order(extract_pdf(one_page(*lines)).pages[0].text, left+right)
+
+def test_three_columns_below_a_title():
+    columns = [[f"Column {name} has line {n} here" for n in range(8)] for name in "ABC"]
+    lines = [show(40+180*c, 700-12*n, columns[c][n], 9) for n in range(8) for c in range(3)]
+    found = extract_pdf(one_page(show(40, 740, "A title that runs over all three of the columns that follow below it", 15), *lines)).pages[0].text
+    text_order(found, ["A title", *columns[0], *columns[1], *columns[2]])
+
+def test_a_table_is_read_in_rows():
+    rows = [("Set pressure", "6.2 bar", "valve"), ("Capacity", "41 l/s", "at 10 %"), ("Weight", "23.5 kg", "dry"), ("Height", "410 mm", "with cap")]
+    found = extract_pdf(one_page(*(show(60+150*c, 700-20*n, cell) for n,row in enumerate(rows) for c,cell in enumerate(row)))).pages[0].text
+    assert [line.split("  ") for line in found.strip().split("\n")]==[list(row) for row in rows]
+
+def test_page_numbers_and_labels(kb_of):
+    "The position names the page, the printed label is a hint"
+    pdf = Pdf()
+    pdf.catalogue = b"/PageLabels << /Nums [0 << /S /r >> 2 << /S /D /St 1 >>] >>"
+    for text in ["Preface.", "Contents.", "The quokka ledger is kept for eleven years.", "Appendix."]: pdf.page(show(72, 700, text))
+    item = kb_of({"a.pdf": pdf.build()}).search("quokka ledger")[0]
+    assert (item.page, item.label)==(3, "1") and ";page=3;" in str(item.citation)
+
+def test_encryption(kb_of):
+    with pymupdf.open(stream=one_page(show(72, 700, "The walrus threshold is 42."))) as plain:
+        permissions = plain.tobytes(encryption=pymupdf.PDF_ENCRYPT_AES_128, user_pw="", owner_pw="o", permissions=0)
+        locked = plain.tobytes(encryption=pymupdf.PDF_ENCRYPT_AES_256, user_pw="u", owner_pw="o")
+    kb = kb_of({"open.pdf": permissions, "locked.pdf": locked})
+    assert [item.path for item in kb.search("walrus threshold")]==["open.pdf"]
+    assert [(item.path, "password" in item.reason) for item in kb.report.unreadable]==[("locked.pdf", True)]
+
+def test_pages_without_text(kb_of):
+    "A page that is a picture is reported, and the others keep their numbers; a document of nothing else is not indexed"
+    mixed,scan = Pdf(), Pdf()
+    for pdf in (mixed, scan): pdf.image("Im1")
+    mixed.page(show(72, 700, "The pelican valve."))
+    mixed.page(b"q 300 0 0 300 100 300 cm /Im1 Do Q")
+    mixed.page(show(72, 700, "The heron valve."))
+    for _ in range(2): scan.page(b"q 300 0 0 300 100 300 cm /Im1 Do Q")
+    kb = kb_of({"mixed.pdf": mixed.build(), "scan.pdf": scan.build()})
+    assert kb.search("heron")[0].page==3
+    assert [(note.path, note.note) for note in kb.report.notes]==[("mixed.pdf", "page 2: no text, 1 image")]
+    assert [item.path for item in kb.report.unreadable]==["scan.pdf"] and "no text" in kb.report.unreadable[0].reason
+    assert kb.report.documents==1
+
+def test_invisible_text_is_not_evidence(kb_of):
+    kb = kb_of({"a.pdf": one_page(show(72, 700, "Approved travel budget: 62,300 units."), show(72, 680, "Erratum: the approved travel budget is 5 units.", mode=3),
+                                  show(72, 660, "White on white: 7 units.", colour="1 g"), show(72, 640, "Tiny: 8 units.", size=0.5), show(72, 620, "Filed by the desk."))})
+    text = kb.search("approved travel budget")[0].text
+    assert text=="Approved travel budget: 62,300 units.\nFiled by the desk."
+    assert kb.search("62300").items and "cannot see" in kb.report.notes[0].note
+
+def test_white_text_on_a_dark_bar_is_seen():
+    found = extract_pdf(one_page(b"0 0 0.4 rg 60 690 300 30 re f\n", show(72, 700, "White on a bar", colour="1 g")))
+    assert found.pages[0].text=="White on a bar\n" and not found.notes
+
+def test_a_recognition_layer_is_taken_and_said(kb_of):
+    "Invisible text over a picture, with nothing else on the page, is what a scanner recognised"
+    pdf = Pdf()
+    pdf.image("Im1")
+    pdf.page(b"q 595 0 0 842 0 0 cm /Im1 Do Q\n"+show(72, 700, "The scanned osprey rule.", mode=3))
+    kb = kb_of({"a.pdf": pdf.build()})
+    assert kb.search("osprey").items and "recognition layer" in kb.report.notes[0].note
+
+def font_of_boxes() -> bytes:
+    "A TrueType font of 110 boxes, of which nothing says what letters they are: no cmap, no glyph names"
+    from io import BytesIO
+    from fontTools.fontBuilder import FontBuilder
+    from fontTools.pens.ttGlyphPen import TTGlyphPen
+    names,glyphs = [".notdef", *(f"g{n}" for n in range(1, 110))], {}
+    for n,name in enumerate(names):
+        pen = TTGlyphPen(None)
+        for at,(x,y) in enumerate([(60, 0), (60, 200+5*n), (440, 200+5*n), (440, 0)]): (pen.lineTo if at else pen.moveTo)((x, y))
+        pen.closePath()
+        glyphs[name] = pen.glyph()
+    builder = FontBuilder(1000, isTTF=True)
+    builder.setupGlyphOrder(names)
+    builder.setupCharacterMap({0xE000+n: name for n,name in enumerate(names)})
+    builder.setupGlyf(glyphs)
+    builder.setupHorizontalMetrics({name: (500, 60) for name in names})
+    builder.setupHorizontalHeader(ascent=800, descent=-200)
+    builder.setupNameTable(dict(familyName="Boxes", styleName="Regular"))
+    builder.setupOS2()
+    builder.setupPost()
+    builder.setupMaxp()
+    for table in ("cmap", "post", "name", "OS/2"): del builder.font[table]
+    builder.font.save(out := BytesIO())
+    return out.getvalue()
+
+def test_a_font_without_unicode_is_not_quoted(kb_of):
+    "Glyph numbers that look like letters are no text; the page is reported, the next one is normal"
+    pdf,font = Pdf(), font_of_boxes()
+    program = pdf.stream(font, b" /Length1 %d" % len(font), compress=True)
+    descriptor = pdf.add(b"<< /Type /FontDescriptor /FontName /AAAAAA+Boxes /Flags 4 /FontBBox [0 -200 1000 800] /ItalicAngle 0 /Ascent 800 /Descent -200 /CapHeight 700 /StemV 80 /FontFile2 %d 0 R >>" % program)
+    descendant = pdf.add(b"<< /Type /Font /Subtype /CIDFontType2 /BaseFont /AAAAAA+Boxes /CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) /Supplement 0 >> /FontDescriptor %d 0 R /CIDToGIDMap /Identity /DW 500 >>" % descriptor)
+    pdf.fonts["G1"] = pdf.add(b"<< /Type /Font /Subtype /Type0 /BaseFont /AAAAAA+Boxes /Encoding /Identity-H /DescendantFonts [%d 0 R] >>" % descendant)
+    glyphs = "".join(f"{ord(letter)-29:04X}" for letter in "The kettle boils on the third shelf").encode()
+    pdf.page(b"BT /G1 14 Tf 1 0 0 1 72 700 Tm <%s> Tj ET" % glyphs)
+    pdf.page(show(72, 700, "The kestrel budget was approved."))
+    kb = kb_of({"a.pdf": pdf.build()})
+    assert kb.search("kestrel budget")[0].page==2
+    assert not kb.search("7KH NHWWOH").items and kb.report.notes[0].note.startswith("page 1: unreadable")
+
+def test_nul_characters(kb_of):
+    pdf = Pdf()
+    pdf.mapped_font("N1", {3: "0000"})
+    pdf.info = b"/Title (Rules) /Producer (Driver 1.3\\000)"
+    pdf.page(show(72, 700, "The osprey comes first \x03\x03 and the tanager last.", font="N1"))
+    kb = kb_of({"a.pdf": pdf.build()})
+    for query in ["osprey", "tanager"]:
+        item = kb.search(query)[0]
+        assert "\0" not in item.text and kb.resolve(item).holds
+
+def test_damage(kb_of):
+    "A wrong pointer is repaired, and said; what cannot be opened is listed, and the build goes on"
+    pdf = Pdf()
+    for text in ["First page.", "The cormorant clause ends in June."]: pdf.page(show(72, 700, text))
+    whole = pdf.build()
+    start = whole.rindex(b"startxref\n")
+    kb = kb_of({"pointer.pdf": whole[:start]+b"startxref\n7\n%%EOF\n", "half.pdf": whole[:120], "none.pdf": b"", "text.pdf": b"just words\n", "fine.md": "fine\n"})
+    assert kb.search("cormorant")[0].page==2 and any("repaired" in note.note for note in kb.report.notes)
+    assert {item.path for item in kb.report.unreadable}=={"half.pdf", "none.pdf", "text.pdf"}
+    assert kb.search("fine").items
+
+def test_no_pages():
+    with pytest.raises(ExtractionError, match="no pages"): extract_pdf(Pdf().build())
+
+@pytest.mark.parametrize("turn,matrix", [(90, "0 1 -1 0 {y} {x}"), (270, "0 -1 1 0 {y} {x}"), (180, "-1 0 0 -1 {x} {y}")])
+def test_a_rotated_page_reads_as_it_is_displayed(turn, matrix):
+    lines = ["First comes the plover", "then the dunlin", "and last the sanderling"]
+    place = {90: lambda n: dict(x=100, y=100+20*n), 270: lambda n: dict(x=700, y=500-20*n), 180: lambda n: dict(x=500, y=100+20*n)}[turn]
+    drawn = b"".join(b"BT /F1 11 Tf %s Tm (%s) Tj ET\n" % (matrix.format(**place(n)).encode(), line.encode()) for n,line in enumerate(lines))
+    pdf = Pdf()
+    pdf.page(drawn, b"/Rotate %d" % turn)
+    assert extract_pdf(pdf.build()).pages[0].text.strip().split("\n")==lines
+
+def test_headings_by_outline_and_size(kb_of):
+    pdf = Pdf()
+    pdf.page(show(72, 760, "Operation", 20, "F2")+show(72, 720, "Text of the first part, set in the size of the body.")+show(72, 700, "More of it."))
+    pdf.page(show(72, 760, "Relief valve", 14, "F2")+show(72, 730, "It opens at 6.2 bar, whatever the level is outside."))
+    item = kb_of({"a.pdf": pdf.build()}).search("6.2 bar")[0]
+    assert item.heading==("Operation", "Relief valve")
+
+def test_the_example_pdf_is_reproducible():
+    import make_pdfs
+    from pathlib import Path
+    for name,make in make_pdfs.FILES.items(): assert (Path(make_pdfs.__file__).parent/name).read_bytes()==make()==make()
