@@ -19,3 +19,4 @@ class Shown(BaseModel):
     "A frozen value that a notebook shows as a card once `mimirag.show` is loaded, and as text until then"
     model_config = ConfigDict(frozen=True, extra="forbid")
     def _repr_html_(self) -> str|None: return html_of(self)
+    def _repr_pretty_(self, printer, cycle: bool): printer.text(str(self)) # IPython in a terminal
