@@ -9,14 +9,16 @@ __all__ = ["open", *_WHERE]
 def open(profile=None):
     """A knowledge base: of the profile file, or folder, that is named, or of the nearest `mimirag.toml` from the current folder upward.
 
-    Raises `ProfileError` where there is no profile or it is not valid. In a notebook, what it gives back is shown as cards.
+    Raises `ProfileError` where there is no profile or it is not valid. In a notebook, the values it returns are shown as cards.
     """
-    from mimirag import show  # noqa: F401  registers the cards
-    from mimirag.retrieve.knowledge import KnowledgeBase
+    from importlib import import_module
     from mimirag.sources.profile import find_profile
-    return KnowledgeBase(profile if profile is not None else find_profile())
+    return import_module("mimirag.show").KnowledgeBase(profile if profile is not None else find_profile())  # `show` registers the cards
 
 def __getattr__(name):
+    if name == "show":
+        from importlib import import_module
+        return import_module("mimirag.show")
     if name not in _WHERE: raise AttributeError(f"module 'mimirag' has no attribute {name!r}")
     from importlib import import_module
     return getattr(import_module(f"mimirag.{_WHERE[name]}"), name)

@@ -17,27 +17,33 @@ from .evidence.errors import MimiRAGError, UsageError, one_line
 def _complaint(error: click.ClickException) -> str:
     "A usage error in one line; click says itself what was probably meant"
     command = error.ctx.command_path if getattr(error, "ctx", None) else "mimirag"
-    return one_line(f"{command}: {error.format_message().rstrip('.?')}; '{command} --help' lists what there is")
+    return one_line(f"{command}: {' '.join(error.format_message().split()).rstrip('.')} ('{command} --help' lists what there is)")
 
 def main(arguments: list[str]|None = None):
     "Run the command line; errors become one line and an exit code"
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"): stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    try: code = cli.main(args=arguments, prog_name="mimirag", standalone_mode=False)
+    try:
+        code = cli.main(args=arguments, prog_name="mimirag", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as asked: # bare 'mimirag' asks for help
+        click.echo(asked.ctx.get_help())
+        code = 0
     except click.exceptions.Exit as done: code = done.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("mimirag: stopped", err=True)
-        code = 130
-    except click.ClickException as error:
-        click.echo(_complaint(error), err=True)
-        code = 2
-    except MimiRAGError as error:
-        click.echo(f"mimirag: {error}", err=True)
-        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt): code = _say("mimirag: stopped", 130)
+    except click.ClickException as error: code = _say(_complaint(error), 2)
+    except MimiRAGError as error: code = _say(f"mimirag: {error}", error.exit_code)
     except BrokenPipeError: # whoever read us has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    except OSError as error: # a full disk, an output that is gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = _say(one_line(f"mimirag: {error.filename or 'output'}: {error.strerror or error}"), 3)
     sys.exit(code if isinstance(code, int) else 0)
+
+def _say(message: str, code: int) -> int:
+    click.echo(message, err=True)
+    return code
 
 # %% ../nbs/90_cli.ipynb #ee8c2d1e
 @click.group(context_settings=dict(help_option_names=["-h", "--help"], max_content_width=100))
@@ -67,8 +73,9 @@ def _open(profile: str|None):
 @cli.command()
 @click.argument("folder", default=".", type=click.Path())
 @click.option("--force", is_flag=True, help="Replace a profile that is there.")
+@click.option("--yes", is_flag=True, help="Write without asking; so it is anyway where there is no terminal.")
 @_json
-def init(folder, force, json_):
+def init(folder, force, yes, json_):
     "Look at FOLDER and write a commented profile into it."
     from mimirag.sources.profile import NAME, load_profile
     from mimirag.sources.starter import starter, survey
@@ -76,15 +83,22 @@ def init(folder, force, json_):
     if not Path(folder).is_dir(): raise UsageError(f"{folder}: there is no such folder")
     if path.exists() and not force: raise UsageError(f"{path}: there is a profile already; '--force' replaces it")
     found = survey(folder)
-    if sys.stdin.isatty() and sys.stdout.isatty() and not json_:
+    if sys.stdin.isatty() and sys.stdout.isatty() and not (json_ or yes):
         click.echo(starter(folder, found))
-        click.confirm(f"Write this to {path}?", default=True, abort=True)
+        if not click.confirm(f"Write this to {path}?", default=True): return click.echo("nothing was written")
     try: path.write_text(starter(folder, found), "utf-8")
     except OSError as error: raise MimiRAGError(f"{path}: it cannot be written ({error.strerror})") from None
-    made,counts = load_profile(path), {}
-    for (format,_),number in found.items(): counts[format] = counts.get(format, 0)+number
-    if json_: return _say_json(dict(profile=str(path), found=counts, sources=list(made.sources)))
-    click.echo(f"wrote {path}: {', '.join(f'{number:,} {format}' for format,number in counts.items()) or 'nothing to read yet'}; next: mimirag index")
+    made = load_profile(path)
+    if json_: return _say_json(dict(profile=str(path), found=found.formats, not_taken=found.others, passed_over=sorted(set(found.passed)), sources=list(made.sources)))
+    _say_survey(path, found)
+
+def _say_survey(path: Path, found):
+    kinds = ", ".join(f"{number:,} {format}" for format,number in found.formats.most_common())
+    click.echo(f"wrote {path}: {kinds or 'nothing that can be read is here yet'}")
+    others = [f"{number:,} {one_line(ending)}" for ending,number in found.others.most_common(8)]
+    if others: click.echo(f"not taken: {', '.join(others)}{', …' if len(found.others) > 8 else ''}")
+    if found.passed: click.echo(f"not looked into: {', '.join(one_line(name) for name in sorted(set(found.passed))[:8])}")
+    click.echo("next: mimirag index" if kinds else "put documents into the folder, or change 'root' in the profile; then: mimirag index")
 
 def _say_json(value):
     from mimirag.terminal import as_json
@@ -93,35 +107,35 @@ def _say_json(value):
 @cli.command()
 @_profile
 @click.option("--workers", type=click.IntRange(0, 256), default=0, metavar="N", help="Processes; by default one to a processor.")
+@click.option("--retry", is_flag=True, help="Try again what could not be read.")
+@click.option("--rebuild", is_flag=True, help="Read everything again.")
 @_json
-def index(profile, workers, json_):
+def index(profile, workers, retry, rebuild, json_):
     "Read what the profile declares; only what has changed is read again."
-    from mimirag.index.build import build
-    from mimirag.retrieve.knowledge import progress_bar
-    with _open(profile) as kb:
-        waiting = lambda: click.echo("mimirag: waiting for another build to end", err=True)
-        report = build(kb.profile, workers, progress_bar, waiting)
+    with _open(profile) as kb: report = kb.build(True, workers, rebuild, retry, waiting=lambda: click.echo("mimirag: waiting for another build to end", err=True))
     if json_: _say_json(report)
     else: _say_report(report)
     if not report.documents: sys.exit(1)
 
 def _say_report(report, most: int = 20):
-    click.echo(f"{report.documents:,} documents, {report.passages:,} passages: {report.added:,} read, {report.kept:,} unchanged, {report.removed:,} removed, {report.seconds:.1f} s" + ("" if report.changed else "; nothing has changed"))
+    from mimirag.evidence.packet import counted
+    click.echo(f"{counted(report.documents, 'document')}, {counted(report.passages, 'passage')}: {report.added:,} read, {report.kept:,} unchanged, {report.removed:,} removed, {report.seconds:.1f} s" + ("" if report.changed else "; nothing has changed"))
     for item in report.unreadable[:most]: click.echo(f"not indexed: {one_line(f'{item.source}/{item.path}: {item.reason}')}")
     for item in report.notes[:most]: click.echo(f"note: {one_line(f'{item.source}/{item.path}: {item.note}')}")
     left = max(0, len(report.unreadable)-most) + max(0, len(report.notes)-most)
     if left: click.echo(f"and {left:,} more: mimirag status --unreadable, or --json")
+    if not report.documents and not report.unreadable: click.echo("no file is admitted: look at 'root', 'include' and 'exclude' in the profile")
 
 # %% ../nbs/90_cli.ipynb #d60a6215
 @cli.command()
 @click.argument("query", nargs=-1, required=True)
-@click.option("--limit", "-n", type=click.IntRange(1, 1000), default=10, show_default=True, help="Most passages to give.")
+@click.option("--limit", "-n", type=click.IntRange(1, 1000), default=5, show_default=True, help="Most passages to give.")
 @click.option("--source", "-s", "sources", multiple=True, metavar="ID", help="Only this source; may be repeated.")
-@click.option("--path", "paths", multiple=True, metavar="GLOB", help="Only paths that match; may be repeated.")
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only documents, code or records; may be repeated.")
+@click.option("--path", "paths", multiple=True, metavar="GLOB", help="Only paths that match, or lie below a folder that does; may be repeated.")
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only sources of this kind (documents; later also code, records); may be repeated.")
 @click.option("--since", metavar="DATE", help="Only what is dated on or after YYYY-MM-DD.")
 @click.option("--until", metavar="DATE", help="Only what is dated on or before YYYY-MM-DD.")
-@click.option("--pipeline", metavar="NAME", help="How to search.")
+@click.option("--pipeline", metavar="NAME", help="How to search: lexical.")
 @click.option("--full", is_flag=True, help="Show whole passages.")
 @click.option("--brackets", is_flag=True, help="Mark the words with ⟦brackets⟧ instead of a colour.")
 @_profile
@@ -145,14 +159,14 @@ def show(citation, context, image, profile, json_):
     "Show a citation, or an identifier, in its surroundings."
     with _open(profile) as kb:
         reading = kb.read(citation, context)
+        if json_: _say_json(reading)
+        else:
+            from mimirag.terminal import say_reading
+            say_reading(reading)
         if image:
             from mimirag.show import page_picture
-            Path(image).write_bytes(page_picture(kb, citation).png)
-    if json_: _say_json(reading)
-    else:
-        from mimirag.terminal import say_reading
-        say_reading(reading)
-        if image: click.echo(f"wrote {image}")
+            page_picture(kb, citation).save(image)
+            if not json_: click.echo(f"wrote {image}")
     if not reading.lines: sys.exit(1)
 
 # %% ../nbs/90_cli.ipynb #9101bca4
@@ -163,6 +177,7 @@ def show(citation, context, image, profile, json_):
 def resolve(citations, profile, json_):
     "Check CITATIONS, or identifiers, against the original bytes; '-' reads them from standard input, one a line."
     asked = [line.strip() for text in citations for line in (sys.stdin if text=="-" else [text]) if line.strip()]
+    if not asked: raise UsageError("resolve: there is no citation on standard input")
     with _open(profile) as kb: verdicts = [kb.resolve(text) for text in asked]
     if json_: _say_json(verdicts)
     else:
@@ -176,19 +191,27 @@ def resolve(citations, profile, json_):
 @_profile
 @_json
 def verify(files, allow_superseded, profile, json_):
-    "Check every citation in Markdown, notebooks or text; exit code 1 if one does not hold."
+    "Check every citation in Markdown, notebooks, HTML or text; exit code 1 if one does not hold."
     accepted = {"superseded_same", "superseded_moved"} if allow_superseded else set()
     fine = lambda verdict: verdict.holds or verdict.integrity in ("verified", "version_unavailable") and verdict.currency in accepted
-    with _open(profile) as kb: checked = {file: kb.verify(file) for file in files}
-    verdicts = [verdict for found in checked.values() for verdict in found]
+    checked,wrong = {}, []
+    with _open(profile) as kb:
+        for file in files:
+            try: checked[file] = kb.verify(file)
+            except UsageError as error: wrong.append(error)
     if json_: _say_json({file: [dict(verdict.model_dump(mode="json"), accepted=fine(verdict)) for verdict in found] for file,found in checked.items()})
-    else:
-        from mimirag.terminal import say_verdict
-        for file,found in checked.items():
-            for verdict in found: say_verdict(verdict, f"{file}: {verdict.place}")
-        bad = sum(not fine(verdict) for verdict in verdicts)
-        click.echo(f"{len(verdicts):,} citations in {len(files):,} documents: {len(verdicts)-bad:,} hold, {bad:,} do not" if verdicts else f"no citations in {len(files):,} documents")
-    if not all(map(fine, verdicts)): sys.exit(1)
+    elif checked: _say_checked(checked, fine)
+    for error in wrong: click.echo(f"mimirag: {error}", err=True)
+    if wrong: sys.exit(2)
+    if not all(fine(verdict) for found in checked.values() for verdict in found): sys.exit(1)
+
+def _say_checked(checked, fine):
+    from mimirag.evidence.packet import counted
+    from mimirag.terminal import say_verdict
+    verdicts = [(file, verdict) for file,found in checked.items() for verdict in found]
+    for file,verdict in verdicts: say_verdict(verdict, f"{file}: {verdict.place}")
+    bad = sum(not fine(verdict) for _,verdict in verdicts)
+    click.echo(f"{counted(len(verdicts), 'citation')} in {counted(len(checked), 'document')}" + (f": {len(verdicts)-bad:,} hold, {bad:,} do not" if verdicts else ""))
 
 @cli.command()
 @click.argument("asked", nargs=-1)
@@ -200,7 +223,7 @@ def cite(asked, form, footer, profile):
     if not asked and not footer: raise UsageError("cite: name a citation or an identifier, or a document with --footer FILE")
     with _open(profile) as kb:
         for text in asked: click.echo(kb.export(text, form))
-        if footer: click.echo(f"{footer}: {kb.footer(footer):,} identifiers are in its footer")
+        if footer: click.echo(f"{footer}: {kb.footer(footer):,} in its footer")
 
 # %% ../nbs/90_cli.ipynb #7435a037
 @cli.command()
@@ -209,16 +232,17 @@ def cite(asked, form, footer, profile):
 @_json
 def status(unreadable, profile, json_):
     "Say how sources stand against the index; exit code 1 if something is stale."
-    from mimirag.index.schema import Index
     from mimirag.terminal import table
     with _open(profile) as kb:
         found = kb.status()
-        missing = [dict(source=source, path=path, reason=reason) for source,path,reason in Index(kb.profile.index).unreadable()] if not found.problem else []
+        missing = [dict(source=source, path=path, reason=reason) for source,path,reason in kb.unreadable()]
     if json_: _say_json(dict(found.model_dump(mode="json"), unreadable=missing))
     else:
-        click.echo(one_line(found.problem or f"{found.index}: {found.bytes/1e6:.1f} MB, built {found.built}, generation {found.generation}"))
+        if found.problem: click.echo(one_line(found.problem))
+        if found.generation: click.echo(one_line(f"{found.index}: {found.bytes/1e6:.1f} MB, built {found.built}, generation {found.generation}"))
         table(["source", "state", "documents", "passages", "unreadable", ""], [[s.id, s.state, f"{s.documents:,}", f"{s.passages:,}", f"{s.unreadable:,}", s.reason] for s in found.sources])
         for item in missing if unreadable else (): click.echo(one_line(f"{item['source']}/{item['path']}: {item['reason']}"))
+        if any(s.state=="stale" for s in found.sources): click.echo("next: mimirag index")
     if not found.fresh: sys.exit(1)
 
 @cli.command()
@@ -247,7 +271,7 @@ def lab():
 
 @lab.command("eval")
 @click.argument("folder", type=click.Path())
-@click.option("--pipeline", metavar="NAME", help="How to search.")
+@click.option("--pipeline", metavar="NAME", help="How to search: lexical.")
 @_json
 def eval_(folder, pipeline, json_):
     "Build the set in FOLDER (corpus.jsonl, queries.jsonl, qrels.tsv) through the ordinary path, ask its questions, and measure."

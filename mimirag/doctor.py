@@ -6,13 +6,14 @@
 __all__ = ['Finding', 'machine', 'examine']
 
 # %% ../nbs/81_doctor.ipynb #cc46302a
-import os, platform, shutil, sys, zlib
+import os, platform, shutil, sys
+from collections import Counter
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Iterator, Literal
-from .evidence.errors import BadIndex, MimiRAGError, SourceError
+from .evidence.errors import BadIndex, IndexMissing, MimiRAGError, SourceError
 from .evidence.shown import Shown
-from .evidence.text import sha256
+from .evidence.packet import counted
 
 # %% ../nbs/81_doctor.ipynb #62a58f82
 class Finding(Shown):
@@ -42,7 +43,9 @@ def _vectors() -> Finding:
 
 def _pdf() -> Finding:
     if find_spec("pymupdf") is None: return Finding(about="PDF", state="note", says='no PDF reader; PDFs will be listed as unreadable until you run: pip install "mimirag[pdf]"')
-    return Finding(about="PDF", state="ok", says=f"PyMuPDF {version('pymupdf')} (AGPL-3.0)")
+    found = version("pymupdf")
+    if not found.startswith("1."): return Finding(about="PDF", state="bad", says=f"PyMuPDF {found} is not supported, it reads pages otherwise; run: pip install 'pymupdf<2'")
+    return Finding(about="PDF", state="ok", says=f"PyMuPDF {found} (AGPL-3.0)")
 
 def machine() -> Iterator[Finding]:
     "Python, SQLite, vectors, PDF"
@@ -58,8 +61,8 @@ def _source(kb, id: str) -> Finding:
     try: listing = list_files(kb.profile.sources[id], root)
     except SourceError as error: return Finding(about=about, state="bad", says=f"{error}; correct 'root' in the profile, or bring the folder back")
     if not listing.files: return Finding(about=about, state="bad", says=f"no file in {root} is admitted; look at 'include' and 'exclude'")
-    refused = f"; {len(listing.refused):,} names are not read, as {next(iter(listing.refused.items()))[0]!r}: {next(iter(listing.refused.values()))}" if listing.refused else ""
-    return Finding(about=about, state="note" if refused else "ok", says=f"{len(listing.files):,} files admitted in {root}{refused}")
+    reasons = "".join(f"; {counted(number, 'name')} not read: {reason}" for reason,number in Counter(listing.refused.values()).most_common(3))
+    return Finding(about=about, state="note" if reasons else "ok", says=f"{counted(len(listing.files), 'file')} admitted in {root}{reasons}")
 
 def _folder(kb) -> Finding:
     folder = kb.profile.index.parent
@@ -69,29 +72,19 @@ def _folder(kb) -> Finding:
 
 # %% ../nbs/81_doctor.ipynb #49c76b35
 def _index(kb) -> Iterator[Finding]:
-    from mimirag.index.schema import Index
+    from mimirag.index.reader import Index
+    from mimirag.index.schema import REBUILD
     try: index = Index(kb.profile.index)
-    except BadIndex as error:
-        yield Finding(about="index", state="note" if "not found" in str(error) else "bad", says=str(error))
-        return
+    except IndexMissing as error: return (yield Finding(about="index", state="note", says=str(error)))
+    except BadIndex as error: return (yield Finding(about="index", state="bad", says=str(error)))
     try:
-        said = [row[0] for row in index.rows("PRAGMA integrity_check")]
-        if said!=["ok"]: yield Finding(about="index", state="bad", says=f"{index.path}: {said[0]}; run 'mimirag index' after deleting it")
-        elif broken := _broken_texts(index): yield Finding(about="index", state="bad", says=f"{index.path}: the stored text of {broken[0]} is not what its hash says; delete the index and run 'mimirag index'")
+        faults = index.faults()
+        if faults: yield Finding(about="index", state="bad", says=f"{index.path}: {faults[0]}" + (f", and {len(faults)-1} more" if len(faults) > 1 else "") + f"; {REBUILD}")
         else: yield Finding(about="index", state="ok", says=f"{index.meta['documents']} documents, {index.meta['passages']} passages, whole; generation {index.generation}")
-    except (BadIndex, zlib.error) as error: yield Finding(about="index", state="bad", says=f"{error}; delete the index and run 'mimirag index'")
+    except BadIndex as error: yield Finding(about="index", state="bad", says=str(error))
     finally: index.close()
-    status = kb.status()
-    stale = [f"{source.id}: {source.state} ({source.reason})" for source in status.sources if source.state!="fresh"]
+    stale = [f"{source.id}: {source.state} ({source.reason})" for source in kb.status().sources if source.state!="fresh"]
     if stale: yield Finding(about="freshness", state="note", says=f"{'; '.join(stale)}; run 'mimirag index'")
-
-def _broken_texts(index) -> list[str]:
-    "Paths of documents whose stored text does not have its hash"
-    broken = []
-    for id,digest,path in index.rows("SELECT e.id, e.digest, min(d.path) FROM extraction e JOIN document d ON d.extraction=e.id GROUP BY e.id"):
-        pages = [zlib.decompress(text) for text, in index.rows("SELECT text FROM page WHERE extraction=? ORDER BY number", (id,))]
-        if sha256(b"\f".join(pages))!=digest.hex(): broken.append(path)
-    return broken
 
 def examine(
     profile: str|os.PathLike|None = None # The profile; `None` for the nearest one

@@ -6,11 +6,15 @@
 __all__ = ['safe', 'marked', 'Picture', 'page_picture']
 
 # %% ../nbs/80_show.ipynb #4b830008
-import html
+import html, os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 from .evidence.errors import UsageError, visible
-from .evidence.packet import BuildReport, Evidence, Reading, Reply, Status
+from .evidence.packet import BuildReport, Checked, Evidence, Reading, Reply, Status, counted, split_marks
 from .evidence.shown import html_of
 from .evidence.verdict import MEANING, Verdict
+from .retrieve.knowledge import KnowledgeBase
 
 # %% ../nbs/80_show.ipynb #12454c87
 def safe(text: object) -> str:
@@ -22,87 +26,101 @@ def marked(
     marks: tuple[tuple[int, int], ...] = () # What to mark, in code points, in order
 ) -> str:
     "A passage as HTML with its marks"
-    out,at = [],0
-    for start,end in marks:
-        out += [safe(text[at:start]), "<mark>", safe(text[start:end]), "</mark>"]
-        at = end
-    return "".join([*out, safe(text[at:])])
+    return "".join(f"<mark>{safe(part)}</mark>" if inside else safe(part) for part,inside in split_marks(text, marks))
 
-# %% ../nbs/80_show.ipynb #caa08c59
+# %% ../nbs/80_show.ipynb #bec98e9b
 _STYLE = """<style>.mimirag{font-size:13px;line-height:1.45;margin:.5em 0;padding:.6em .9em;border:1px solid rgba(128,128,128,.35);border-left-width:4px;border-radius:6px;color:inherit;background:transparent;max-width:60em}
 .mimirag pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:.4em 0;font-size:12px;background:transparent;color:inherit}.mimirag mark{background:rgba(255,190,0,.4);color:inherit;border-radius:2px}
 .mimirag small{opacity:.75}.mimirag code{overflow-wrap:anywhere;background:transparent;color:inherit}.mimirag.yes{border-left-color:#2e9e5b}.mimirag.no{border-left-color:#d0473a}.mimirag.so{border-left-color:#d99a1b}
 .mimirag table{border-collapse:collapse}.mimirag td,.mimirag th{text-align:left;padding:.1em .8em .1em 0;background:transparent;color:inherit}.mimirag tr.cited{background:rgba(255,190,0,.25)}</style>"""
 
-def _card(body: str, kind: str = "") -> str: return f'<div class="mimirag {kind}">{body}</div>'
+def _card(*lines: str, kind: str = "") -> str:
+    "Lines of HTML in a box, whose edge says yes, no or so-so"
+    return f'<div class="mimirag {kind}">{"<br>".join(line for line in lines if line)}</div>'
 
-def _page(label: str|None, number: int|None) -> str: return f" · page {number}" + (f" (printed “{safe(label)}”)" if label else "") if number else ""
+def _small(*parts: str) -> str: return f"<small>{' · '.join(part for part in parts if part)}</small>"
 
-def _evidence_card(item: Evidence) -> str:
-    title,*above = dict.fromkeys(map(safe, (item.title, *item.heading)))
-    place = " › ".join([f"<b>{title}</b>", *above])
-    stale = "" if item.freshness in ("fresh", "unknown") else f" · <b>{item.freshness}</b>: the file is no longer what was indexed"
-    why = f"found by {', '.join(map(safe, item.terms))}" if item.terms else ""
-    scores = ", ".join(f"{safe(name)} rank {channel.rank}, score {channel.score:.4g}" for name,channel in item.channels.items())
-    link = f' · <a href="{safe(item.url)}">open</a>' if item.url and item.url.startswith(("https://", "http://")) else ""
-    return _card(f"{item.rank}. {place}<br><small>{safe(item.citation.where)}{_page(item.label, item.page) if item.label else ''}{stale}{link}</small><pre>{marked(item.text, item.marks)}</pre>"
-                 f"<small><code>{item.id}</code> · {why} · {scores}</small>", "so" if item.freshness in ("stale", "gone") else "")
-
-@html_of.register
-def _(item: Evidence) -> str: return _STYLE + _evidence_card(item)
-
-@html_of.register
-def _(reply: Reply) -> str:
-    scope = reply.scope
-    counts = f"{len(reply)} of {scope.passages:,} passages in {scope.searched:,} documents of {', '.join(map(safe, scope.sources)) or 'no source'}"
-    more = [f"{number:,} {what}" for number,what in [(scope.unreadable, "files unreadable"), (scope.withdrawn, "documents withdrawn")] if number]
-    notes = "".join(f"<br>{safe(note)}" for note in scope.notes)
-    head = _card(f"<b>{reply.outcome}</b> · “{safe(reply.query[:200])}”<br><small>{counts}{''.join(f' · {part}' for part in more)} · generation {safe(reply.generation)}{notes}</small>", {"found": "yes", "none": "", "weak": "so"}.get(reply.outcome, "so"))
-    return _STYLE + head + "".join(map(_evidence_card, reply.items))
-
-def _verdict_kind(verdict: Verdict) -> str:
-    return "yes" if verdict.holds else "no" if verdict.integrity in ("mismatch", "malformed") else "so"
-
-@html_of.register
-def _(verdict: Verdict) -> str:
-    where = safe(verdict.citation.where) if verdict.citation else f"<code>{safe(verdict.asked)}</code>"
-    moved = f"<br><small>now: {safe(verdict.relocated.where)} <code>{verdict.relocated.id}</code></small>" if verdict.relocated else ""
-    words = f"<pre>{safe(verdict.text)}</pre>" if verdict.text else ""
-    return _STYLE + _card(f'<b title="{safe(MEANING[verdict.integrity])}">{verdict.integrity}</b> · <b title="{safe(MEANING[verdict.currency])}">{verdict.currency}</b> · {where}'
-                          f"<br>{safe(verdict.reason)}{moved}{words}<small>checked against: {safe(verdict.checked_against)}</small>", _verdict_kind(verdict))
-
-@html_of.register
-def _(reading: Reading) -> str:
-    rows = "".join(f'<tr{" class=cited" if line.cited else ""}><td><small>{line.number}</small></td><td><pre style="margin:0">{safe(line.text)}</pre></td></tr>' for line in reading.lines)
-    place = " › ".join(dict.fromkeys(safe(part) for part in [reading.title, *reading.heading] if part))
-    return _STYLE + _card(f"<b>{place}</b><br><small>{safe(reading.citation.where)}{_page(reading.label, reading.citation.page) if reading.label else ''} · {reading.verdict.integrity}, {reading.verdict.currency} · lines from the {reading.origin}</small><table>{rows}</table>", _verdict_kind(reading.verdict))
+def _path(*parts: str) -> str:
+    "Title and headings, each once, the first in bold"
+    first,*more = dict.fromkeys(safe(part) for part in parts if part) or [""]
+    return " › ".join([f"<b>{first}</b>", *more])
 
 def _table(heads: list[str], rows: list[list]) -> str:
     cells = lambda row, tag: "<tr>" + "".join(f"<{tag}>{safe(value)}</{tag}>" for value in row) + "</tr>"
     return f"<table>{cells(heads, 'th')}{''.join(cells(row, 'td') for row in rows)}</table>" if rows else ""
 
+# %% ../nbs/80_show.ipynb #ffe9532c
+def _evidence_card(item: Evidence) -> str:
+    stale = f"<b>{item.freshness}</b>: the file is no longer what was indexed" if item.freshness in ("stale", "gone") else ""
+    label = f"printed page “{safe(item.label)}”" if item.label else ""
+    link = f'<a href="{safe(item.url)}">open</a>' if item.url and item.url.startswith(("https://", "http://")) else ""
+    why = f"found by {', '.join(map(safe, item.terms))}" if item.terms else ""
+    scores = ", ".join(f"{safe(name)} rank {channel.rank}, score {channel.score:.4g}" for name,channel in item.channels.items())
+    return _card(f"{item.rank}. {_path(item.title, *item.heading)}", _small(safe(item.citation.where), label, stale, link) + f"<pre>{marked(item.text, item.marks)}</pre>" + _small(f"<code>{item.id}</code>", why, scores),
+                 kind="so" if stale else "")
+
 @html_of.register
-def _(report: BuildReport) -> str:
-    head = f"<b>{report.documents:,} documents, {report.passages:,} passages</b><br><small>{report.added:,} read · {report.kept:,} unchanged · {report.removed:,} removed · generation {safe(report.generation)}</small>"
+def _show_evidence(item: Evidence) -> str: return _STYLE + _evidence_card(item)
+
+@html_of.register
+def _show_reply(reply: Reply) -> str:
+    scope = reply.scope
+    counts = f"{len(reply)} of {counted(scope.passages, 'passage')} in {counted(scope.searched, 'document')} of {', '.join(map(safe, scope.sources)) or 'no source'}"
+    missing = [f"{number:,} {what}" for number,what in [(scope.unreadable, "unreadable"), (scope.withdrawn, "withdrawn")] if number]
+    head = _card(f"<b>{reply.outcome}</b> · “{safe(reply.query[:200])}”", _small(counts, *missing, f"generation {safe(reply.generation)}"), *(_small(safe(note)) for note in scope.notes), kind={"found": "yes", "none": ""}.get(reply.outcome, "so"))
+    return _STYLE + head + "".join(map(_evidence_card, reply.items))
+
+# %% ../nbs/80_show.ipynb #58b0b8d6
+def _kind(verdict: Verdict) -> str: return "yes" if verdict.holds else "no" if verdict.integrity in ("mismatch", "malformed") else "so"
+
+def _verdict_card(verdict: Verdict) -> str:
+    where = safe(verdict.citation.where) if verdict.citation else f"<code>{safe(verdict.asked)}</code>"
+    words = " · ".join(f'<b title="{safe(MEANING[word])}">{word}</b>' for word in (verdict.integrity, verdict.currency))
+    moved = _small(f"now: {safe(verdict.relocated.where)}", f"<code>{verdict.relocated.id}</code>") if verdict.relocated else ""
+    text = f"<pre>{safe(verdict.text)}</pre>" if verdict.text else ""
+    return _card(" · ".join(filter(None, [safe(verdict.place), words, where])), safe(verdict.reason), moved, text + _small(f"checked against: {safe(verdict.checked_against)}"), kind=_kind(verdict))
+
+@html_of.register
+def _show_verdict(verdict: Verdict) -> str: return _STYLE + _verdict_card(verdict)
+
+@html_of.register
+def _show_checked(checked: Checked) -> str:
+    bad = sum(not verdict.holds for verdict in checked)
+    head = _card(f"<b>{safe(checked.document)}</b>", _small(counted(len(checked), "citation"), f"{bad} of them do not hold" if bad else "all hold" if len(checked) else ""), kind="so" if bad else "yes")
+    return _STYLE + head + "".join(_verdict_card(verdict) for verdict in checked if not verdict.holds)
+
+@html_of.register
+def _show_reading(reading: Reading) -> str:
+    rows = "".join(f'<tr{" class=cited" if line.cited else ""}><td><small>{line.number}</small></td><td><pre style="margin:0">{safe(line.text)}</pre></td></tr>' for line in reading.lines)
+    where = {"original": "lines from the original", "stored copy": "lines from the index's stored copy", "nothing": "its lines are not to be had"}[reading.origin]
+    return _STYLE + _card(_path(reading.title or reading.citation.path, *reading.heading), _small(safe(reading.citation.where), f"printed page “{safe(reading.label)}”" if reading.label else "", f"{reading.verdict.integrity}, {reading.verdict.currency}", where),
+                          "" if reading.verdict.holds else safe(reading.verdict.reason), f"<table>{rows}</table>" if rows else "", kind=_kind(reading.verdict))
+
+# %% ../nbs/80_show.ipynb #23eb32c4
+@html_of.register
+def _show_report(report: BuildReport) -> str:
     missing = [[f"{item.source}/{item.path}", item.reason] for item in report.unreadable]
     notes = [[f"{item.source}/{item.path}", item.note] for item in report.notes]
-    return _STYLE + _card(head + _table(["not indexed", "because"], missing) + _table(["read, but", ""], notes), "so" if missing else "yes")
+    return _STYLE + _card(f"<b>{counted(report.documents, 'document')}, {counted(report.passages, 'passage')}</b>", _small(f"{report.added:,} read", f"{report.kept:,} unchanged", f"{report.removed:,} removed", f"generation {safe(report.generation)}")
+                          + _table(["not indexed", "because"], missing) + _table(["read, but", ""], notes), kind="so" if missing else "yes")
 
 @html_of.register
-def _(status: Status) -> str:
+def _show_status(status: Status) -> str:
     rows = [[s.id, s.state, f"{s.documents:,}", f"{s.passages:,}", f"{s.unreadable:,}", s.reason] for s in status.sources]
-    head = f"<b>{safe(status.problem)}</b>" if status.problem else f"<b>{safe(status.index)}</b><br><small>generation {safe(status.generation)}, built {safe(status.built)}, {status.bytes/1e6:.1f} MB</small>"
-    return _STYLE + _card(head + _table(["source", "state", "documents", "passages", "unreadable", ""], rows), "yes" if status.fresh else "so")
+    head = [f"<b>{safe(status.problem)}</b>"] if status.problem else [f"<b>{safe(status.index)}</b>", _small(f"generation {safe(status.generation)}", f"built {safe(status.built)}", f"{status.bytes/1e6:.1f} MB")]
+    return _STYLE + _card(*head, _table(["source", "state", "documents", "passages", "unreadable", ""], rows), kind="yes" if status.fresh else "so")
 
 # %% ../nbs/80_show.ipynb #063b4bcf
+@dataclass(frozen=True)
 class Picture:
     "A PNG that a notebook shows"
-    def __init__(self, png: bytes): self.png = png
+    png: bytes = field(repr=False)
     def _repr_png_(self) -> bytes: return self.png
+    def save(self, path: str|os.PathLike): Path(path).write_bytes(self.png)
 
 def page_picture(
-    kb,               # The knowledge base
-    asked,            # Evidence, a citation, its string or an identifier; of a PDF
+    kb: KnowledgeBase, # The knowledge base
+    asked: Any,       # Evidence, a citation, its string or an identifier; of a PDF
     dots: int = 110,  # Dots per inch
 ) -> Picture:
     "The cited page with the cited lines marked; raises `UsageError` for what has no pages or does not verify"
@@ -110,7 +128,7 @@ def page_picture(
     from mimirag.extract.workers import Pool
     from mimirag.sources.files import read_file
     cited,verdict = kb.citation(asked), kb.resolve(asked)
-    if cited.page is None: raise UsageError(f"{cited.where}: this has no pages; kb.read shows it")
+    if cited.page is None: raise UsageError(f"{cited.where}: this has no pages, so there is no picture of one")
     if not verdict.holds: raise UsageError(f"{cited.where}: {verdict}")
     limits = kb.profile.limits
     data,_ = read_file(kb.profile.root(cited.source), cited.path, limits.file_bytes)

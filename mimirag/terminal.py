@@ -11,6 +11,8 @@ import json, sys
 from typing import Any, Iterable
 import click
 from .evidence.errors import one_line, visible
+from .evidence.packet import Evidence, Reading, Reply, counted, split_marks
+from .evidence.verdict import Verdict
 
 # %% ../nbs/82_terminal.ipynb #08e9e377
 BRACKETS = "⟦", "⟧"
@@ -22,16 +24,12 @@ def marked(
 ) -> str:
     "A passage with its marks, safe to print"
     style = (lambda part: f"{BRACKETS[0]}{part}{BRACKETS[1]}") if brackets else lambda part: click.style(part, bold=True, fg="yellow")
-    out,at = [],0
-    for start,end in marks:
-        out += [visible(text[at:start]), style(visible(text[start:end]))]
-        at = end
-    return "".join([*out, visible(text[at:])])
+    return "".join(style(visible(part)) if inside else visible(part) for part,inside in split_marks(text, marks))
 
 def excerpt(
     text: str,                            # A passage
     marks: tuple[tuple[int, int], ...],   # Its marks
-    most: int = 12,                       # Lines to show
+    most: int = 8,                        # Lines to show
 ) -> tuple[str, list[tuple[int, int]], int]: # The lines around the first mark, the marks in them, and how many lines were left out
     "The part of a passage that shows why it was found"
     lines = text.split("\n")
@@ -59,46 +57,50 @@ def as_json(value: Any):
     click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=plain))
 
 # %% ../nbs/82_terminal.ipynb #7d235fa4
-_COLOURS = dict(verified="green", current="green", found="green", mismatch="red", malformed="red", BAD="red")
+_COLOURS = dict(verified="green", current="green", found="green", mismatch="red", malformed="red")
 
-def coloured(word: str) -> str: return click.style(word, fg=_COLOURS.get(word, "yellow"), bold=True)
+def coloured(word: str) -> str:
+    "A word of a verdict or an outcome in its colour"
+    return click.style(word, fg=_COLOURS.get(word, "yellow"), bold=True)
 
-def say_evidence(item, full: bool, brackets: bool):
+def say_evidence(item: Evidence, full: bool, brackets: bool):
     "Print one item of a reply"
     heading = " › ".join(dict.fromkeys(one_line(part) for part in (item.title, *item.heading)))
     label = f" (printed “{one_line(item.label)}”)" if item.label else ""
-    stale = "" if item.freshness in ("fresh", "unknown") else "  " + click.style(item.freshness, fg="red", bold=True)
-    click.echo(f"{click.style(f'{item.rank}.', bold=True)} {click.style(heading, bold=True)}{stale}")
+    changed = dict(stale="  the file has changed since it was indexed", gone="  the file is gone")
+    click.echo(f"{click.style(f'{item.rank}. {heading}', bold=True)}{click.style(changed.get(item.freshness, ''), fg='red')}")
     click.echo(f"   {one_line(item.citation.where)}{label}  {click.style(item.id, fg='cyan')}  score {item.score:.4g}")
     if item.url: click.echo(f"   {one_line(item.url)}")
     text,marks,left = (item.text, item.marks, 0) if full else excerpt(item.text, item.marks)
-    click.echo("\n".join(f"   │ {line}" for line in marked(text, marks, brackets).split("\n")))
-    if left: click.echo(f"   └ {left:,} more lines: mimirag show {item.id}")
+    click.echo("\n".join(f"   │ {line}".rstrip() for line in marked(text, marks, brackets).split("\n")))
+    if left: click.echo(f"   └ {counted(left, 'more line')}: mimirag show {item.id}")
 
-def say_reply(reply, full: bool = False, brackets: bool = False):
+def say_reply(reply: Reply, full: bool = False, brackets: bool = False):
     "Print a reply: what the search was, then its items"
     scope = reply.scope
-    parts = [f"{len(reply):,} of {scope.passages:,} passages in {scope.searched:,} documents"]
-    parts += [f"{number:,} {what}" for number,what in [(scope.unreadable, "files unreadable"), (scope.withdrawn, "documents withdrawn")] if number]
-    click.echo(f"{coloured(reply.outcome)} · {' · '.join(parts)} · {', '.join(scope.sources)}")
+    parts = [f"{len(reply):,} of {counted(scope.passages, 'passage')} in {counted(scope.searched, 'document')}"]
+    parts += [f"{number:,} {what}" for number,what in [(scope.unreadable, "unreadable"), (scope.withdrawn, "withdrawn")] if number]
+    click.echo(" · ".join(filter(None, [coloured(reply.outcome), *parts, ", ".join(scope.sources)])))
     for note in scope.notes: click.echo(f"note: {one_line(note)}")
     for item in reply:
         click.echo()
         say_evidence(item, full, brackets)
 
-def say_verdict(verdict, place: str = ""):
-    "Print a verdict on one line, and where the words are now on a second"
-    where = verdict.citation.where if verdict.citation else verdict.asked[:80]
-    at = f"{one_line(place)}: " if place else ""
-    click.echo(f"{at}{coloured(verdict.integrity)} · {coloured(verdict.currency)}  {one_line(where)}: {one_line(verdict.reason)}")
+def say_verdict(verdict: Verdict, place: str = ""):
+    "Print a verdict: a line for what holds, the reason and the new place below for what does not"
+    where = f"{verdict.citation.id}  {verdict.citation.where}" if verdict.citation else verdict.asked[:80]
+    click.echo(f"{f'{one_line(place)}: ' if place else ''}{coloured(verdict.integrity)} · {coloured(verdict.currency)}  {one_line(where)}")
+    if not verdict.holds: click.echo(f"   {one_line(verdict.reason)}")
     if verdict.relocated: click.echo(f"   now {one_line(verdict.relocated.where)}  {verdict.relocated.id}")
 
-def say_reading(reading):
+def say_reading(reading: Reading):
     "Print a passage in its surroundings, the cited lines marked at the margin"
     place = " › ".join(dict.fromkeys(one_line(part) for part in (reading.title, *reading.heading) if part))
-    click.echo(f"{click.style(place, bold=True)}\n{one_line(reading.citation.where)}  {reading.citation.id}" if place else f"{one_line(reading.citation.where)}  {reading.citation.id}")
-    click.echo(f"{coloured(reading.verdict.integrity)} · {coloured(reading.verdict.currency)} · lines from the {reading.origin}")
+    if place: click.echo(click.style(place, bold=True))
+    say_verdict(reading.verdict)
+    if reading.label: click.echo(f"   printed page “{one_line(reading.label)}”")
+    if reading.origin=="stored copy": click.echo("   the lines below are from the index's stored copy, not from the original")
     width = len(str(reading.lines[-1].number)) if reading.lines else 1
     for line in reading.lines:
         text = visible(line.text, keep="\t")
-        click.echo(f"{click.style('▶', fg='yellow') if line.cited else ' '} {line.number:>{width}} │ {click.style(text, bold=True) if line.cited else text}")
+        click.echo(f"{click.style('▶', fg='yellow') if line.cited else ' '} {line.number:>{width}} │ {click.style(text, bold=True) if line.cited else text}".rstrip())

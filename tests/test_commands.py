@@ -62,12 +62,12 @@ def test_json_validates(home):
 
 def test_exit_codes(home):
     item = json.loads(mimirag("search", "valve", "--json", cwd=home).stdout)["items"][0]
-    for arguments,code in [(["search", "valve"], 0), (["search", "walrus"], 1), (["resolve", item["id"]], 0), (["resolve", "nonsense"], 1), (["show", item["id"]], 0), (["show", "nonsense"], 3), (["status"], 0), (["doctor"], 0),
-                           (["nonsense"], 2), (["search"], 2), (["search", "x", "--limit", "0"], 2), (["search", "x", "--nonsense"], 2), (["search", "x", "-p", "none.toml"], 3), (["verify", "none.md"], 2), (["--version"], 0), (["cite"], 2)]:
-        done = mimirag(*arguments, cwd=home)
+    for arguments,code in [(["search", "valve"], 0), (["search", "walrus"], 1), (["resolve", item["id"]], 0), (["resolve", "nonsense"], 1), (["show", item["id"]], 0), (["show", "nonsense"], 2), (["status"], 0), (["doctor"], 0),
+                           (["nonsense"], 2), (["search"], 2), (["search", "x", "--limit", "0"], 2), (["search", "x", "--nonsense"], 2), (["search", "x", "-p", "none.toml"], 3), (["verify", "none.md"], 2), (["--version"], 0), (["cite"], 2), ([], 0), (["lab"], 0), (["resolve", "-"], 2), (["show", item["id"], "--image", "none/x.png"], 2), (["completion", "tcsh"], 2)]:
+        done = mimirag(*arguments, cwd=home, stdin="")
         assert done.returncode==code, (arguments, done)
         assert "Traceback" not in done.stderr and done.stderr.count("\n") <= 1, (arguments, done.stderr)
-        if code > 1: assert done.stderr.startswith("mimirag") and not done.stdout, arguments
+        if code > 1: assert done.stderr.startswith("mimirag") and ("--image" in arguments or not done.stdout), arguments
 
 @pytest.mark.parametrize("arguments,says", [(["serach", "x"], "search"), (["search", "x", "--limti", "3"], "--limit"), (["search", "x", "--limit", "many"], "many")])
 def test_mistakes_say_what_was_meant(home, arguments, says):
@@ -113,7 +113,7 @@ def test_verify_in_ci(home):
     (home/"report.md").write_text(f"Opens at 6.2 bar [{item['id']}].\n")
     (home/"report.ipynb").write_text(json.dumps(dict(nbformat=4, nbformat_minor=5, metadata={}, cells=[dict(cell_type="markdown", metadata={}, source=[f"See {item['citation']}"])])))
     assert mimirag("verify", "report.md", "report.ipynb", cwd=home).returncode==0
-    assert "1 identifiers" in mimirag("cite", "--footer", "report.md", cwd=home).stdout
+    assert "1 in its footer" in mimirag("cite", "--footer", "report.md", cwd=home).stdout
     (home/"mimirag.sqlite").unlink()
     done = mimirag("verify", "report.md", "report.ipynb", cwd=home)
     assert done.returncode==0 and "2 citations in 2 documents: 2 hold" in done.stdout, done.stdout

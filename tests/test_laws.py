@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from mimirag.evidence.citation import Citation
 from mimirag.evidence.text import Span, sha256, text_hash
 from mimirag.extract.readers import extract
-from mimirag.index.schema import Index
+from mimirag.index.reader import Index
 from mimirag.retrieve.knowledge import KnowledgeBase
 from mimirag.retrieve.resolver import Resolver
 from mimirag.sources.defaults import trying

@@ -57,6 +57,7 @@ def _fields(string: str) -> dict[str, Any]:
     if not isinstance(string, str): raise CitationError(f"a citation is text, this is {type(string).__name__}")
     if len(string) > LONGEST: raise CitationError(f"this is {len(string):,} characters long; a citation has at most {LONGEST:,}")
     start = re.match(r"mimir:([0-9]{1,9}):([a-z]*)", string)
+    if not start and string[:4].lower()=="mc1-": raise CitationError(f"{string[:40]!r} is not an identifier: that is 'mc1-' and 26 small letters or digits from 2 to 7, and nothing else")
     if not start: raise CitationError("this does not begin with 'mimir:1:', as a citation does")
     if start[1] != "1": raise UnsupportedCitation(f"this is a citation of version {start[1]}; this program knows version 1")
     if start[2] not in FORMS: raise CitationError(f"the kind {start[2]!r} is unknown; allowed: {', '.join(FORMS)}")
@@ -68,9 +69,15 @@ def _fields(string: str) -> dict[str, Any]:
 
 def _value(text: str) -> str:
     try: value = decode_value(text)
-    except UnicodeDecodeError: raise CitationError(f"the value {text!r} is not UTF-8 once its %-codes are read") from None
+    except UnicodeError: raise CitationError(f"the value {text!r} is not UTF-8 once its %-codes are read") from None
+    if not _is_utf8(value): raise CitationError(f"the value {text!r} holds half of a surrogate pair")
     if encode_value(value) != text: raise CitationError(f"the value {text!r} is not in canonical form; it would be written {encode_value(value)!r}")
     return value
+
+def _is_utf8(value: str) -> bool:
+    try: value.encode()
+    except UnicodeEncodeError: return False
+    return True
 
 def _span(got: dict) -> Span:
     number = lambda name: int(got[name]) if got[name] else None
@@ -98,6 +105,7 @@ class Citation(BaseModel):
     @model_validator(mode="after")
     def _check(self):
         if self.kind != "record": check_path(self.path)
+        if not (_is_utf8(self.path) and _is_utf8(self.source)): raise ValueError("a value holds half of a surrogate pair")
         if not FORMS[self.kind].fullmatch(str(self)): raise ValueError("these fields do not make a citation of this kind")
         return self
 
@@ -105,7 +113,7 @@ class Citation(BaseModel):
     def parse(cls, string: str) -> "Citation":
         "Read a canonical string; raises `CitationError`, or `UnsupportedCitation` for another version of the form"
         try: return cls(**_fields(string))
-        except ValidationError as error: raise CitationError(str(error.errors()[0]["msg"])) from None
+        except ValidationError as error: raise CitationError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
 
     @property
     def extractor(self) -> str|None: return self.extract and self.extract.rpartition(":")[0]
@@ -146,7 +154,7 @@ def _write(c: Citation) -> str:
     return ";".join([*parts, f"text={c.text}"])
 
 # %% ../../nbs/evidence/02_citation.ipynb #1da008e7
-_CANDIDATE = re.compile(rf"mimir:[0-9]+:[^ \x00-\x1f\x7f-\x9f]{{0,{LONGEST}}}|\bmc1-[0-9A-Za-z]+")
+_CANDIDATE = re.compile(rf"mimir:[0-9]+:[^ \x00-\x1f\x7f-\x9f]{{0,{LONGEST}}}|\b[Mm][Cc]1-[0-9A-Za-z]+")
 _WHOLE = re.compile(rf"mimir:[0-9]+:[^ \x00-\x1f\x7f-\x9f]*?;text={_HASH}(?![0-9a-f])")
 _ID = re.compile("mc1-[a-z2-7]{26}")
 
@@ -159,6 +167,6 @@ def find_citations(text: str) -> Iterator[tuple[int, str]]:
     at = 0
     while found := _CANDIDATE.search(text, at):
         whole = _WHOLE.match(found[0])
-        candidate = whole[0] if whole else found[0].rstrip(")>]}\"'`.,;:!?*_|") if found[0].startswith("mimir") else found[0]
+        candidate = whole[0] if whole else found[0].rstrip(")>]}\"'`.,;:!?*_|") if found[0].startswith("mimir:") else found[0]
         yield found.start(), candidate
         at = found.start() + max(len(candidate), 5)

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['visible', 'one_line', 'MimiRAGError', 'UsageError', 'ProfileError', 'CitationError', 'UnsupportedCitation',
-           'SourceError', 'RefusedPath', 'ExtractionError', 'OverLimit', 'BadIndex', 'MissingExtra']
+           'SourceError', 'RefusedPath', 'FileGone', 'CannotExtract', 'ExtractionError', 'OverLimit', 'BadIndex',
+           'IndexMissing', 'NotAnIndex', 'MissingExtra']
 
 # %% ../../nbs/evidence/00_errors.ipynb #c9733f02
 import re
@@ -16,7 +17,7 @@ def visible(
     text: str,          # Any text
     keep: str = "\n\t", # Characters to leave alone although they are controls
 ) -> str:               # `text` with control, bidirectional, zero-width and tag characters written as escapes
-    "Show the characters of `text` that would act on a terminal instead of being read (Unicode UTR #36, section 3)"
+    "Show the characters of `text` that would act on a terminal, or on the order of reading, instead of being read (Unicode Technical Report 36)"
     def escape(found): return found[0] if found[0] in keep else found[0].encode("unicode_escape", "surrogatepass").decode()
     return _UNSAFE.sub(escape, text)
 
@@ -39,6 +40,7 @@ class ProfileError(MimiRAGError):
 
 class CitationError(MimiRAGError, ValueError):
     "Text that is not a citation in canonical form"
+    exit_code = 2
 
 class UnsupportedCitation(CitationError):
     "A citation of a version of the form that this program does not know"
@@ -49,14 +51,29 @@ class SourceError(MimiRAGError):
 class RefusedPath(SourceError):
     "A path that the profile does not admit, or that would lead outside its root"
 
+class FileGone(SourceError):
+    "There is no file at a path"
+
+class CannotExtract(SourceError):
+    "Bytes of a source that give no text here and now; `unfit` if they never could"
+    def __init__(self, message: object, unfit: bool):
+        super().__init__(message)
+        self.unfit = unfit
+
 class ExtractionError(MimiRAGError):
     "Bytes that give no text; the message is the reason listed for the file"
 
 class OverLimit(ExtractionError):
-    "A file that costs more than the profile allows; nothing is said of its text"
+    "A file that costs more than the profile allows, so that its text was not read to the end"
 
 class BadIndex(MimiRAGError):
-    "The index is missing, damaged, or made by another version"
+    "The index is damaged, or made by another version"
+
+class IndexMissing(BadIndex):
+    "There is no index yet"
+
+class NotAnIndex(BadIndex):
+    "The file named as the index is something else, and is left alone"
 
 class MissingExtra(MimiRAGError):
     "Something needs a package that is not installed; the message says which extra brings it"

@@ -19,8 +19,8 @@ def text_fragment(
     "The text directive that marks `text` in a browser"
     parts = text.split()
     encode = lambda chosen: quote(" ".join(chosen), safe="").replace("-", "%2D")
-    if len(parts) <= longest and "\n" not in text: return f":~:text={encode(parts)}"
-    return f":~:text={encode(parts[:words])},{encode(parts[-words:])}" if len(parts) > 2*words else f":~:text={encode(parts)}"
+    if len(parts) <= 2*words or len(parts) <= longest and "\n" not in text: return f":~:text={encode(parts)}"
+    return f":~:text={encode(parts[:words])},{encode(parts[-words:])}"
 
 # %% ../../nbs/evidence/05_interchange.ipynb #13d8f86a
 def permalink(
@@ -57,6 +57,7 @@ def annotation(
 
 # %% ../../nbs/evidence/05_interchange.ipynb #6888d56d
 _BEGIN,_END = "<!-- mimirag citations: identifiers above, what they stand for below -->","<!-- end of mimirag citations -->"
+_DEFINITION = re.compile(r"^\[(?P<id>mc1-[0-9A-Za-z]+)\]:[ \t]+(?P<rest>\S[^\n]*)$", re.M)
 _FOOTER = re.compile(rf"\n*{re.escape(_BEGIN)}\n(?P<rows>.*?){re.escape(_END)}\n?", re.S)
 
 def write_footer(
@@ -70,11 +71,7 @@ def write_footer(
 
 def read_footer(
     text: str # A Markdown document
-) -> tuple[str, dict[str, str]]: # The document without its footers (their lines left blank), and identifier → citation string
-    "Take the footers off `text`; what they say is not checked here"
-    known = {}
-    for footer in _FOOTER.finditer(text):
-        for row in footer["rows"].split("\n"):
-            named = re.match(r"\[(mc1-[0-9A-Za-z]+)\]: ", row)
-            if named: known[named[1]] = next((found for _,found in find_citations(row[named.end():])), "")
-    return _FOOTER.sub(lambda footer: "\n"*footer[0].count("\n"), text), known
+) -> tuple[str, dict[str, str]]: # The document without its definitions (their lines left empty), and identifier → citation string
+    "Take the definitions of identifiers out of `text`; what they say is not checked here"
+    known = {named["id"]: next((found for _,found in find_citations(named["rest"])), "") for named in _DEFINITION.finditer(text)}
+    return _DEFINITION.sub("", text), known

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 # %% ../../nbs/evidence/01_text.ipynb #c6124134
 def split_lines(text: str) -> list[str]:
-    "The lines of `text`, without their LF; an unterminated last line counts, the nothing after a last LF does not (POSIX 3.206)"
+    "The lines of `text`, without their LF; an unterminated last line counts, as in git, and the nothing after a last LF does not"
     lines = text.split("\n")
     if not lines[-1]: lines.pop()
     return lines

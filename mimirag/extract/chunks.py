@@ -36,16 +36,21 @@ class Sizes:
         return Sizes(self.page, self.page, self.line, self.page) if found.paged else self
 
 # %% ../../nbs/extract/28_chunks.ipynb #809e9d7c
-def _cut_block(lines: list[str], block: Block, target: int) -> Iterator[tuple[int, int]]:
-    "First and last lines of the parts of a block"
-    first,size,blank = block.first,0,None
+def _cut_block(lines: list[str], block: Block, sizes: Sizes) -> Iterator[tuple[int, int]]:
+    "First and last lines of the parts of a block; a line beyond measure is a part of its own"
+    first,size,blank = block.first, 0, None
     for number in range(block.first, block.last+1):
-        if size and size+len(lines[number-1]) > target:
-            last = blank if blank and blank > first else number-1
+        line = lines[number-1]
+        long = len(line) > sizes.line
+        if number > first and (long or size+len(line) > sizes.target):
+            last = number-1 if long or not blank or blank <= first else blank
             yield first, last
             first,size,blank = last+1, sum(len(line)+1 for line in lines[last:number-1]), None
-        size += len(lines[number-1])+1
-        if not lines[number-1].strip(): blank = number
+        size += len(line)+1
+        if not line.strip(): blank = number
+        if long and number < block.last:
+            yield first, number
+            first,size,blank = number+1, 0, None
     yield first, block.last
 
 def _cut_line(line: str, target: int) -> Iterator[tuple[int, int]]:
@@ -53,7 +58,7 @@ def _cut_line(line: str, target: int) -> Iterator[tuple[int, int]]:
     start = 0
     while len(line)-start > target:
         window = line[start:start+target]
-        at = max(window.rfind(" ", target//2), *(window.rfind(mark, target//2) for mark in ",;}>")) + 1 or target
+        at = window.rfind(" ", target//2)+1 or max(window.rfind(mark, target//2) for mark in ",;}>")+1 or target
         yield start+1, start+at
         start += at
     yield start+1, len(line)
@@ -66,7 +71,7 @@ def _pieces(lines: list[str], blocks: tuple[Block, ...], sizes: Sizes) -> Iterat
         size = sum(map(len, lines[block.first-1:block.last]))
         if size <= sizes.target or block.kind=="heading": yield block
         else:
-            for first,last in _cut_block(lines, block, sizes.target): yield Block(block.kind, first, last, anchor=block.anchor)
+            for first,last in _cut_block(lines, block, sizes): yield Block(block.kind, first, last, anchor=block.anchor)
 
 def _packed(lines: list[str], blocks: tuple[Block, ...], sizes: Sizes, path: list[Block]) -> Iterator[tuple[list[Block], tuple[str, ...]]]:
     "Pieces that make a passage, and the headings above them; `path` holds the open headings and is kept up to date"
@@ -104,10 +109,10 @@ def _line_parts(found: Extraction, whole: Chunk, line: str, sizes: Sizes) -> Ite
 
 def chunks(
     found: Extraction,     # What to cut
-    sizes: Sizes = Sizes() # How long passages are
+    sizes: Sizes|None = None # How long passages are; `None` for the defaults of the moment
 ) -> Iterator[Chunk]:      # In order; every line that is not blank lies in one of them, except front matter
     "Cut an extraction into passages"
-    path,sizes = [],sizes.of(found)
+    path,sizes = [], (sizes or Sizes()).of(found)
     for number,(page,lines) in enumerate(zip(found.pages, found.lines), 1):
         for pack,heading in _packed(lines, page.blocks, sizes, path):
             made = _chunk(found, lines, number if found.paged else None, pack, heading)

@@ -43,9 +43,16 @@ def mostly_utf8(data: bytes) -> str|None:
 def _detect(data: bytes) -> Decoded:
     import logging, charset_normalizer
     logging.getLogger("charset_normalizer").disabled = True
-    found = charset_normalizer.from_bytes(data[:1_000_000]).best()
-    encoding = found.encoding if found else "cp1252"
+    encoding = _likeliest(charset_normalizer.from_bytes(data[:1_000_000]))
     return Decoded(data.decode(encoding, "replace"), encoding.replace("_", "-"), f"+charset-normalizer-{charset_normalizer.__version__}")
+
+def _likeliest(found) -> str:
+    "The best of the candidates; Windows-1252, by far the commonest, unless it is clearly worse"
+    best = found.best()
+    if best is None: return "cp1252"
+    if "cp1252" in best.could_be_from_charset: return "cp1252"
+    near = (match for match in found if match.encoding=="cp1252" and match.chaos <= best.chaos+0.05 and match.coherence >= best.coherence-0.1)
+    return next((match.encoding for match in near), best.encoding)
 
 # %% ../../nbs/extract/21_decode.ipynb #1ba18e87
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
@@ -58,12 +65,21 @@ def decode(
     found = _decode(data, declared)
     return found._replace(text=found.text.replace("\r\n", "\n"))
 
+def _wide(data: bytes) -> str:
+    "The byte order of UTF-16 without a mark, by where its NULs are; or nothing"
+    even,odd = data[::2].count(0), data[1::2].count(0)
+    if len(data) % 2 or len(data) < 8 or max(even, odd) < 0.2*len(data) or min(even, odd) > 0.1*max(even, odd): return ""
+    return "utf-16-le" if odd > even else "utf-16-be"
+
 def _decode(data: bytes, declared: str) -> Decoded:
     for mark,encoding in _MARKS:
         if data.startswith(mark): return Decoded(data[len(mark):].decode(encoding, "replace"), encoding)
+    nuls = data.count(0)
+    if nuls and (wide := _wide(data)): return Decoded(data.decode(wide, "replace"), wide)
+    if len(data) >= 8 and nuls > 0.2*len(data): raise ExtractionError("it is not text: it is full of NUL bytes")
     try: return Decoded(data.decode("utf-8"), "utf-8")
     except UnicodeDecodeError: pass
     if declared and (found := decode_declared(data, declared)): return found
     if (text := mostly_utf8(data)) is not None: return Decoded(text, "utf-8 with damage")
-    if b"\0" in data: raise ExtractionError("it is not text: it holds NUL bytes and is neither UTF-8 nor UTF-16")
+    if nuls: raise ExtractionError("it is not text: it holds NUL bytes and is neither UTF-8 nor UTF-16")
     return _detect(data)

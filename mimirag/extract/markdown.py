@@ -34,10 +34,10 @@ def front_matter(lines: list[str]) -> tuple[dict[str, str], str]:
     "Its plain values as text, and what is wrong with it, if anything"
     body = "\n".join(lines[1:-1])
     if len(body) > 65_536: return {}, "its front matter is over 64 KiB and was not read"
-    try: data = tomllib.loads(body) if lines[0].startswith("+++") else _yaml(body)
-    except Exception as error: return {}, f"its front matter cannot be read: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
-    if not isinstance(data, dict): return {}, ""
-    return {str(key): text for key,value in data.items() if (text := _plain(value))}, ""
+    try:
+        data = tomllib.loads(body) if lines[0].startswith("+++") else _yaml(body)
+        return {str(key): text for key,value in data.items() if (text := _plain(value))} if isinstance(data, dict) else {}, ""
+    except Exception as error: return {}, f"its front matter cannot be read: {str(error).splitlines()[0] if str(error) else type(error).__name__}" # YAML has many ways to fail
 
 def _yaml(body: str):
     import yaml

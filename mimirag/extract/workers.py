@@ -8,6 +8,7 @@ __all__ = ['MOST_BYTES', 'load_plain', 'main', 'cores', 'Pool', 'misbehave']
 # %% ../../nbs/extract/29_workers.ipynb #848b5245
 import io, os, pickle, selectors, signal, struct, subprocess, sys, time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -95,8 +96,8 @@ def _start(target: str, memory: int) -> _Worker:
 def _stop(worker: _Worker):
     worker.process.kill()
     worker.process.wait()
-    worker.process.stdin.close()
-    worker.process.stdout.close()
+    for stream in (worker.process.stdin, worker.process.stdout):
+        with suppress(BrokenPipeError): stream.close() # closing flushes, and nobody reads any more
 
 def cores() -> int:
     "Processors this process may use"
@@ -122,18 +123,17 @@ class Pool:
         jobs: Iterable[tuple] # Arguments of each call
     ) -> Iterator[tuple[tuple, Any, str]]: # Job, result, and why there is none; in order of completion
         "Call the function for every job; a job that fails, hangs or kills its worker gives a reason instead of a result"
-        waiting,selector = deque(jobs), selectors.DefaultSelector()
+        waiting = deque(jobs)
         for _ in range(min(self.workers or cores(), len(waiting)) - len(self._all)): self._all.append(_start(self.target, self.memory))
-        for worker in self._all: selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
-        while waiting or any(worker.jobs for worker in self._all):
-            for worker in sorted(self._all, key=lambda worker: len(worker.jobs)):
-                while waiting and len(worker.jobs) < 2: worker.give(waiting.popleft())
-            for key,_ in selector.select(timeout=0.2):
-                yield from self._hear(key.data, selector, waiting)
-            for worker in list(self._all):
-                if worker.jobs and time.monotonic()-worker.since > self.seconds:
-                    yield self._replace(worker, selector, waiting, f"reading it took longer than {self.seconds:g} s ([limits] seconds)")
-        selector.close()
+        with selectors.DefaultSelector() as selector:
+            for worker in self._all: selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
+            while waiting or any(worker.jobs for worker in self._all):
+                for worker in sorted(self._all, key=lambda worker: len(worker.jobs)):
+                    while waiting and len(worker.jobs) < 2: worker.give(waiting.popleft())
+                for key,_ in selector.select(timeout=0.2): yield from self._hear(key.data, selector, waiting)
+                for worker in list(self._all):
+                    if worker.jobs and time.monotonic()-worker.since > self.seconds:
+                        yield self._replace(worker, selector, waiting, f"reading it took longer than {self.seconds:g} s ([limits] seconds)")
 
     def _hear(self, worker: _Worker, selector, waiting: deque) -> Iterator[tuple[tuple, Any, str]]:
         "Results that a worker has sent"

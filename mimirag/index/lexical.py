@@ -8,7 +8,7 @@ __all__ = ['K1', 'B', 'FIELDS', 'match_expression', 'bm25_of', 'Hit', 'search_wo
 # %% ../../nbs/index/35_lexical.ipynb #8ee596a7
 import json, math
 from typing import Callable, NamedTuple
-from .schema import Index
+from .reader import Index
 from .words import Term
 from ..sources.defaults import defaults
 

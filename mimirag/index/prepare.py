@@ -13,7 +13,7 @@ from ..evidence.errors import ExtractionError, MissingExtra, SourceError
 from ..evidence.text import sha256, text_hash
 from ..extract.chunks import Sizes, chunks
 from ..extract.readers import extract
-from .schema import key_of, write_state
+from .reader import key_of, write_state
 from .words import tokens
 from ..sources.files import read_file
 from ..sources.profile import Limits

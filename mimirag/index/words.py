@@ -11,10 +11,23 @@ from functools import lru_cache
 from typing import Iterable, NamedTuple
 
 # %% ../../nbs/index/30_words.ipynb #4113b2bc
-_LETTER = ("[^\x00-/:-@\\[-`{-\u00a9\u00ab\u00ac\u00ae-\u00b1\u00b4\u00b6-\u00b8\u00bb\u00bf\u00d7\u00f7\u02c2-\u02c5\u02d2-\u02df\u0375\u037e\u0387\u055a-\u055f\u0589\u058a\u05be\u05c0\u05c3"
-           "\u0609-\u060d\u061b-\u061f\u066a-\u066d\u06d4\u0964\u0965\u0e2f\u0e5a\u0e5b\u0f04-\u0f14\u104a-\u104f\u17d4-\u17da\u1800-\u180a\u2000-\u200b\u200e-\u206f\u20a0-\u20cf\u2190-\u2bff\u2e00-\u2e7f"
-           "\u3000-\u3004\u3008-\u3020\u3030\u303d-\u303f\u30fb\ud800-\uf8ff\ufe10-\ufe6f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\ufff0-\uffff\U0001f000-\U0001faff\U000e0000-\U0010ffff]")
-WORD = re.compile(rf"(?:(?<![\w.-])(?:--?|\.)(?=[A-Za-z]))?{_LETTER}+(?:(?:[-_.'\u2019\u2010\u2011]|(?<=[0-9]),(?=[0-9]{{3}}(?![0-9]))|[-\u2010\u2011]\u00ad?\n[ \t]*(?=[^\W\dA-Z_])|(?<=\u00ad)\n[ \t]*){_LETTER}+)*(?:\+\+|#(?!\w))?")
+_NOT_LETTERS = "".join([
+    "\x00-/:-@\\[-`{-\u00a9\u00ab\u00ac\u00ae-\u00b1\u00b4\u00b6-\u00b8\u00bb\u00bf\u00d7\u00f7", # controls, ASCII and Latin-1 signs; not the soft hyphen
+    "\u02c2-\u02c5\u02d2-\u02df\u0375\u037e\u0387\u055a-\u055f\u0589\u058a\u05be\u05c0\u05c3",   # Greek, Armenian, Hebrew punctuation
+    "\u0609-\u060d\u061b-\u061f\u066a-\u066d\u06d4\u0964\u0965",                                # Arabic, Devanagari
+    "\u0e2f\u0e5a\u0e5b\u0f04-\u0f14\u104a-\u104f\u17d4-\u17da\u1800-\u180a",                   # Thai, Tibetan, Burmese, Khmer, Mongolian
+    "\u2000-\u200b\u200e-\u206f\u20a0-\u20cf\u2190-\u2bff\u2e00-\u2e7f",                        # spaces, dashes, quotes, currencies, arrows, mathematics; not the joiners
+    "\u3000-\u3004\u3008-\u3020\u3030\u303d-\u303f\u30fb\ufe10-\ufe6f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65", # East Asian punctuation
+    "\ud800-\uf8ff\ufff0-\uffff\U0001f000-\U0001faff\U000e0000-\U0010ffff"])                     # surrogates, private use, pictures, tags
+_LETTER = f"[^{_NOT_LETTERS}]"
+_JOINTS = "|".join([
+    "[-_.'\u2019\u2010\u2011]",                                       # peer-review, min_depth, node.js, can't
+    "(?<=[0-9]),(?=[0-9]{3}(?![0-9]))",                               # 62,300
+    r"[-\u2010\u2011]\u00ad?\n[ \t]*(?=[^\W\dA-Z_])",                 # configu-⏎ration, but not End-⏎New
+    r"(?<=\u00ad)\n[ \t]*"])                                          # a soft hyphen at the end of a line
+_BEFORE = r"(?:(?<![\w.-])(?:--?|\.)(?=[A-Za-z]))?"                   # --dry-run, .NET
+_BEHIND = r"(?:\+\+|#(?!\w))?"                                        # C++, C#
+WORD = re.compile(f"{_BEFORE}{_LETTER}+(?:(?:{_JOINTS}){_LETTER}+)*{_BEHIND}")
 
 # %% ../../nbs/index/30_words.ipynb #43543fd3
 _MARKS = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u00ad\u200c\u200d]")
@@ -66,14 +79,14 @@ def analyse(
             if _RUN.fullmatch(piece): parts += _pairs(piece)
             else:
                 pieces += (split := _split(piece))
-                parts += [stem(token.casefold()) for token in split]
+                parts += [stemmed for token in split if (stemmed := stem(token.casefold()))] # the stem of a lone `s` is nothing
     return Analysed(tuple(part for part in parts if len(part) <= LONGEST), tuple(name for name in _names(folded, pieces) if len(name) <= LONGEST))
 
 def _names(folded: str, pieces: list[str]) -> list[str]:
     "The whole word as tokens: joined up, with its dots where it is a number, and with the signs that make it another word"
     whole = "".join(pieces).casefold()
     if not whole: return []
-    names = [stem(whole)] if len(pieces) > 1 else []
+    names = [stem(whole) or whole] if len(pieces) > 1 else []
     if re.search(r"[0-9]\.[0-9]", folded): names = [re.sub(r"^v(?=[0-9])|[^a-z0-9.]", "", folded.casefold()).strip(".")]
     if folded[0] in ".-" or folded[-1] in "+#": names.append(folded.casefold())
     return names

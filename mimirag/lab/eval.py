@@ -7,7 +7,7 @@ __all__ = ['EvalSet', 'read_set', 'Targets', 'lay_out', 'Run', 'BuiltSet', 'buil
 
 # %% ../../nbs/lab/60_eval.ipynb #8fcd524d
 import json, lzma, statistics, tempfile, time, zipfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,22 +35,36 @@ def _rows(path: Path) -> Iterator[dict]:
             except ValueError: raise UsageError(f"{path}: line {number} is not JSON") from None
 
 def _qrels(path: Path) -> dict[str, dict[str, int]]:
+    "Query → document → grade; three columns as BEIR has them, or four as TREC has them, with a heading or without"
     found = defaultdict(dict)
     for number,line in enumerate(split_lines(path.read_text("utf-8")), 1):
-        fields = line.split("\t")
-        if number==1 and not fields[-1].lstrip("-").isdigit(): continue # heading
-        if len(fields) not in (3, 4) or not fields[-1].lstrip("-").isdigit(): raise UsageError(f"{path}: line {number} is not 'query, document, grade' with tabs between")
+        fields = line.split("\t") if "\t" in line else line.split()
+        graded = len(fields) in (3, 4) and fields[-1].strip().lstrip("-").isdigit()
+        if not line.strip() or number==1 and not graded: continue
+        if not graded: raise UsageError(f"{path}: line {number} is not 'query, document, grade'")
         found[fields[0]][fields[-2]] = int(fields[-1])
     return dict(found)
+
+def _named(rows: Iterable[dict], path: Path) -> list[dict]:
+    "Rows with an `id`, which BEIR calls `_id`"
+    rows = [dict(row, id=str(row.get("id", row.get("_id", "")))) for row in rows]
+    if not rows: raise UsageError(f"{path}: it is empty")
+    if any(not row["id"] or not isinstance(row.get("text"), str) for row in rows): raise UsageError(f"{path}: every row needs 'id' (or '_id') and 'text'")
+    twice = next((id for id,number in Counter(row["id"] for row in rows).items() if number > 1), None)
+    if twice is not None: raise UsageError(f"{path}: the id {twice!r} stands twice")
+    return rows
 
 def read_set(folder: str|Path) -> EvalSet:
     "Read a set in BEIR form; raises `UsageError` that names what is missing or malformed"
     folder = Path(folder)
-    corpus = next((path for path in [folder/"corpus.jsonl", folder/"corpus.jsonl.xz"] if path.is_file()), None)
-    for path,name in [(corpus, "corpus.jsonl"), (folder/"queries.jsonl", "queries.jsonl"), (folder/"qrels.tsv", "qrels.tsv")]:
-        if path is None or not path.is_file(): raise UsageError(f"{folder}: there is no {name}; a set is corpus.jsonl (or .xz), queries.jsonl and qrels.tsv")
-    made = EvalSet(folder, list(_rows(corpus)), list(_rows(folder/"queries.jsonl")), _qrels(folder/"qrels.tsv"))
-    if any("id" not in row or "text" not in row for row in [*made.corpus, *made.queries]): raise UsageError(f"{folder}: every row of corpus.jsonl and queries.jsonl needs 'id' and 'text'")
+    found = {name: next((path for path in (folder/option for option in options) if path.is_file()), None)
+             for name,options in dict(corpus=("corpus.jsonl", "corpus.jsonl.xz"), queries=("queries.jsonl",), qrels=("qrels.tsv", "qrels/test.tsv")).items()}
+    missing = [name for name,path in found.items() if path is None]
+    if missing: raise UsageError(f"{folder}: there is no {missing[0]}; a set is corpus.jsonl (or .xz), queries.jsonl and qrels.tsv (or qrels/test.tsv)")
+    made = EvalSet(folder, _named(_rows(found["corpus"]), found["corpus"]), _named(_rows(found["queries"]), found["queries"]), _qrels(found["qrels"]))
+    known = {row["id"] for row in made.corpus}
+    unknown = [(query, id) for query,rows in made.qrels.items() for id,grade in rows.items() if grade > 0 and id not in known]
+    if unknown: raise UsageError(f"{found['qrels']}: {len(unknown):,} judgments are of documents that are not in the corpus, as {unknown[0][1]!r} for query {unknown[0][0]!r}")
     return made
 
 # %% ../../nbs/lab/60_eval.ipynb #a9b52e1a
@@ -59,14 +73,15 @@ class Targets:
     "From places in files to the ids of a set"
     rows: dict[str, list[dict]] = field(default_factory=lambda: defaultdict(list)) # Path → rows of the corpus in it
     root: Path|None = None
+    _starts: dict[str, list[int]] = field(default_factory=dict)
 
     def ids(self, item: Evidence) -> list[str]:
         "Ids of the documents of the set that a passage belongs to"
         rows = self.rows.get(item.path, [])
-        if len(rows)==1: return [rows[0]["id"]]
-        kind = rows[0].get("meta", {}) if rows else {}
+        kind = (rows[0].get("meta") or {}) if rows else {}
         if "page" in kind: return [row["id"] for row in rows if row["meta"]["page"]==item.page]
         if "start" in kind: return self._overlapping(item, rows)
+        if len(rows)==1: return [rows[0]["id"]]
         exact = [row["id"] for row in rows if (row["meta"].get("anchor") or "")==item.anchor]
         return exact or [row["id"] for row in rows if not row["meta"].get("anchor")]
 
@@ -79,12 +94,11 @@ class Targets:
 
     def _line_starts(self, path: str) -> list[int]:
         "Offset of each line in code points, and of the end"
-        cache = self.__dict__.setdefault("_starts", {})
-        if path not in cache:
+        if path not in self._starts:
             starts = [0]
             for line in split_lines((self.root/path).read_bytes().decode("utf-8", "replace")): starts.append(starts[-1]+len(line)+1)
-            cache[path] = starts
-        return cache[path]
+            self._starts[path] = starts
+        return self._starts[path]
 
 def _place(row: dict) -> str:
     meta = row.get("meta") or {}
@@ -206,11 +220,6 @@ def _mean(values: Iterable[float]) -> float|None:
 
 def _percentile(values: list[float], share: float) -> float: return sorted(values)[min(len(values)-1, int(share*len(values)))]
 
-def _count(values: Iterable[str]) -> dict[str, int]:
-    counts = defaultdict(int)
-    for value in values: counts[value] += 1
-    return dict(sorted(counts.items()))
-
 def evaluate(
     folder: str|Path,           # A set in BEIR form
     pipeline: str|None = None,  # How to search
@@ -231,5 +240,5 @@ def report_of(ready: BuiltSet, pipeline: str|None = None, progress: bool = False
     times = list(answers.seconds.values())
     return dict(set=wanted.folder.name, pipeline=pipeline or "lexical", documents=answers.documents, passages=answers.passages, queries=len(types), answerable=len(answerable),
                 metrics=means(answerable), by_type={type: dict(queries=len(ids), **means(ids)) for type,ids in groups.items()},
-                outcomes=dict(answerable=_count(answers.outcomes[id] for id in answerable), unanswerable=_count(answers.outcomes[id] for id in types if id not in answerable)),
+                outcomes=dict(answerable=dict(Counter(answers.outcomes[id] for id in answerable)), unanswerable=dict(Counter(answers.outcomes[id] for id in types if id not in answerable))),
                 latency_ms=dict(p50=round(1000*_percentile(times, 0.5), 2), p95=round(1000*_percentile(times, 0.95), 2)), build_seconds=answers.build_seconds)

@@ -8,14 +8,14 @@ __all__ = ['progress_bar', 'Opened', 'Asked', 'KnowledgeBase']
 # %% ../../nbs/retrieve/46_knowledge.ipynb #503cadfb
 import os, threading
 from pathlib import Path
-from typing import Any, Iterable, Sequence
+from typing import Any, Callable, Iterable, Sequence
 from ..evidence.citation import Citation, is_id
-from ..evidence.errors import BadIndex, CitationError, UsageError
-from ..evidence.packet import BuildReport, Evidence, Reading, Reply, Status
+from ..evidence.errors import BadIndex, CitationError, IndexMissing, UsageError
+from ..evidence.packet import BuildReport, Checked, Evidence, Reading, Reply, Status
 from ..evidence.verdict import Verdict
 from ..extract.extraction import Extraction
 from ..index.build import build
-from ..index.schema import Index
+from ..index.reader import Index
 from .reading import add_footer, export, read_original, read_stored
 from .resolver import Resolver
 from .search import View, request, search
@@ -40,7 +40,7 @@ class Opened:
         path = Path(profile)
         self._file = path/NAME if path.is_dir() else path
         self._lock = threading.RLock()
-        self._profile,self._stamp,self._view,self._resolver = load_profile(self._file), self._now(), None, None
+        self._stamp,self._profile,self._view,self._resolver = self._now(), load_profile(self._file), None, None
 
     def __enter__(self): return self
     def __exit__(self, *_): self.close()
@@ -54,10 +54,11 @@ class Opened:
     def profile(self) -> Profile:
         "The profile as it is now; raises `ProfileError` once it is broken or gone"
         with self._lock:
-            if self._now()!=self._stamp:
-                self.close()
-                self._stamp = self._now()
+            now = self._now()
+            if now!=self._stamp: # a profile that cannot be loaded leaves the old stamp, and is refused again next time
                 self._profile = load_profile(self._file)
+                self.close()
+                self._stamp = now
             return self._profile
 
     def _current_view(self) -> View:
@@ -87,9 +88,12 @@ class Asked(Opened):
         self,
         progress: bool = False, # Show a bar on a terminal or in a notebook
         workers: int = 0,       # Processes; 0 for one to a processor
+        rebuild: bool = False,  # Read everything again
+        retry: bool = False,    # Read again what could not be read
+        waiting: Callable[[], None] = lambda: None, # Called once when another build must end first
     ) -> BuildReport:
         "Bring the index up to date; raises `BadIndex` where it cannot be written"
-        return build(self.profile, workers, progress_bar if progress else None)
+        return build(self.profile, workers, progress_bar if progress else None, waiting, rebuild, retry)
 
     def search(
         self,
@@ -107,9 +111,9 @@ class Asked(Opened):
         return search(self._current_view(), asked)
 
     def _lookup(self, id: str) -> list[Citation]:
-        "Citations that the index has under an identifier; none without an index"
-        index = self._index_if_any() if is_id(id) else None
-        return list(index.by_id(id)) if index is not None else []
+        "Citations that the index has under an identifier; none where there is no index yet"
+        try: return list(self._current_view().index.by_id(id)) if is_id(id) else []
+        except IndexMissing: return []
 
     def _index_if_any(self) -> Index|None:
         try: return self._current_view().index
@@ -120,12 +124,16 @@ class Asked(Opened):
         asked: Any # A citation, its string, evidence, or an identifier that the index knows
     ) -> Verdict:
         "Check a citation against the original bytes; never raises for what is asked"
-        return self._checker().resolve(asked, self._lookup(asked) if isinstance(asked, str) else [])
+        known,problem = [], ""
+        try: known = self._lookup(asked) if isinstance(asked, str) else []
+        except BadIndex as error: problem = str(error)
+        verdict = self._checker().resolve(asked, known)
+        return verdict.model_copy(update=dict(reason=problem)) if problem else verdict
 
     def verify(
         self,
-        document: str|os.PathLike # Markdown, notebook, or any text
-    ) -> list[Verdict]:
+        document: str|os.PathLike # Markdown, notebook, HTML, or any text
+    ) -> Checked:                 # A sequence of verdicts
         "A verdict on every citation in a document; raises `UsageError` where it cannot be read"
         return verify_document(document, self._checker(), self._lookup)
 
@@ -173,6 +181,11 @@ class KnowledgeBase(Asked):
     def footer(self, document: str|os.PathLike) -> int:
         "Give a Markdown document a footer with the citation of every identifier in it, and say how many; raises `UsageError`"
         return add_footer(document, self._lookup)
+
+    def unreadable(self) -> list[tuple[str, str, str]]:
+        "Source, path and reason of every file that gave no evidence; nothing where there is no usable index"
+        index = self._index_if_any()
+        return index.unreadable() if index is not None else []
 
     def status(self) -> Status:
         "How sources stand against the index; reads no file of a source"

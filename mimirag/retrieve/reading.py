@@ -16,7 +16,7 @@ from ..evidence.packet import Line, Reading
 from ..evidence.text import split_lines
 from ..evidence.verdict import Verdict
 from ..extract.extraction import Extraction
-from ..index.schema import Index
+from ..index.reader import Index
 from .verify import mentions, read_parts, stands_for
 
 # %% ../../nbs/retrieve/45_reading.ipynb #e461e6bd
@@ -43,7 +43,7 @@ def read_stored(cited: Citation, verdict: Verdict, index: Index|None, context: i
     "What an index kept of a version that is no longer to be had, if it did"
     nothing = Reading(citation=cited, verdict=verdict, origin="nothing")
     if index is None or verdict.integrity not in ("version_unavailable", "extraction_changed"): return nothing
-    kept = index.find(cited.source, cited.path, cited.version, cited.extract)
+    kept = index.find(cited.version, cited.extract)
     if kept is None: return nothing
     text,label = index.page(kept, cited.page)
     return Reading(citation=cited, verdict=verdict, origin="stored copy", lines=_lines(split_lines(text), cited, context), label=label)
@@ -74,17 +74,27 @@ def export(
 
 # %% ../../nbs/retrieve/45_reading.ipynb #422239df
 def add_footer(
-    document: str|os.PathLike, # A Markdown document
+    document: str|os.PathLike, # A Markdown document, in UTF-8
     lookup: Callable[[str], Iterable[Citation]], # Citations that an index has under an identifier
 ) -> int:                      # How many identifiers its footer explains now
     "Give a document a footer with the citation of every identifier in it; raises `UsageError` and changes nothing where one is not known"
     path = Path(document)
-    if path.suffix.lower()==".ipynb": raise UsageError(f"{path}: a notebook gets no footer; paste the lines of 'mimirag cite --format markdown' into its last cell")
-    parts = read_parts(path)
-    found,known = mentions(parts)
+    if path.suffix.lower()==".ipynb": raise UsageError(f"{path}: a notebook gets no footer; paste the lines of 'mimirag cite ID --format markdown' into its last cell")
+    found,known = mentions(read_parts(path))
     stand = {id: stands_for(id, known, lookup) for id in dict.fromkeys(mention.text for mention in found if is_id(mention.text))}
     unknown = [id for id,citation in stand.items() if citation is None]
     if unknown: raise UsageError(f"{path}: nothing here knows what {unknown[0]} stands for" + (f", nor {len(unknown)-1} others" if len(unknown) > 1 else "") + "; build the index that made it")
-    try: path.write_text(write_footer(parts[0].text, list(stand.values())), "utf-8")
-    except OSError as error: raise UsageError(f"{path}: it cannot be written ({error.strerror})") from None
+    _rewrite(path, lambda text: write_footer(text, list(stand.values())))
     return len(stand)
+
+def _rewrite(path: Path, change: Callable[[str], str]):
+    "Change the end of a text and nothing else: its mark, its line ends and its other bytes stay"
+    try:
+        before = path.read_bytes()
+        text = before.decode()
+        windows = "\r\n" in text and text.count("\n")==text.count("\r\n")
+        after = change(text.replace("\r\n", "\n") if windows else text)
+        after = (after.replace("\n", "\r\n") if windows else after).encode()
+        if after.rstrip()!=before.rstrip(): path.write_bytes(after)
+    except UnicodeDecodeError: raise UsageError(f"{path}: it is not UTF-8; save it as UTF-8 to give it a footer") from None
+    except OSError as error: raise UsageError(f"{path}: it cannot be written ({error.strerror})") from None

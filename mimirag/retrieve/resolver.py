@@ -9,15 +9,15 @@ __all__ = ['Case', 'same_bytes', 'other_bytes', 'no_text', 'no_file', 'Resolver'
 from dataclasses import dataclass
 from typing import Any, Iterable
 from ..evidence.citation import Citation, is_id
-from ..evidence.errors import CitationError, SourceError, UnsupportedCitation, one_line
+from ..evidence.errors import CannotExtract, CitationError, FileGone, SourceError, UnsupportedCitation, one_line
 from ..evidence.packet import Evidence
 from ..evidence.text import Span, sha256, text_hash
 from ..evidence.verdict import Verdict
 from ..extract.extraction import Extraction
-from ..extract.readers import extractor_of, is_current
-from .again import MOST_HASHED, CannotExtract, Extractor, TooMuch, find_words
+from ..extract.readers import is_current
+from .again import MOST_HASHED, Extractor, find_words
 from ..sources.admission import admits, format_of
-from ..sources.files import FileGone, list_files, read_file
+from ..sources.files import list_files, read_file
 from ..sources.profile import Profile, Source
 
 # %% ../../nbs/retrieve/41_resolver.ipynb #db49d575
@@ -47,8 +47,8 @@ class Case:
 
     def search(self, found: Extraction) -> tuple[str, Citation|None]:
         "Where the words are in a text: a word for it, and the new citation if the place is unique"
-        try: places = find_words(found, self.cited)
-        except TooMuch: return "unknown", None
+        places = find_words(found, self.cited)
+        if places is None: return "unknown", None
         if len(places)==1: return "superseded_moved", self.at(found, places[0])
         return ("ambiguous" if places else "superseded_changed"), None
 
@@ -77,8 +77,8 @@ def no_text(case: Case, error: CannotExtract) -> Verdict:
     cited = case.cited
     if case.file!=cited.version: return case.verdict("version_unavailable", reason=f"{cited.path} has changed, and what is there now cannot be read: {error}")
     if not error.unfit: return case.verdict("source_unavailable", reason=f"{cited.path} is the cited version, but it cannot be read here: {error}")
-    integrity = "mismatch" if is_current(cited.extractor, format_of(cited.path) or "text") else "extraction_changed"
-    return case.verdict(integrity, "current", reason=f"{cited.path} is the cited version, and {extractor_of(format_of(cited.path) or 'text')} finds no text in it: {error}")
+    integrity = "mismatch" if is_current(cited.extractor, cited.extractor.partition("/")[0]) else "extraction_changed"
+    return case.verdict(integrity, "current", reason=f"{cited.path} is the cited version, and there is no text in it: {error}")
 
 # %% ../../nbs/retrieve/41_resolver.ipynb #002709b4
 def _same_content(cited: Citation, source: Source, root, limit: int) -> list[tuple[str, bytes]]|None:
@@ -124,8 +124,9 @@ class Resolver:
         known: Iterable[Citation] = (),  # Citations that an identifier may stand for
     ) -> Verdict:
         "Check a citation against the original bytes; answers every input and never raises"
-        shown = one_line(asked if isinstance(asked, str) else getattr(asked, "citation", asked))[:400]
+        shown = f"a {type(asked).__name__}"
         try:
+            shown = one_line(asked if isinstance(asked, str) else getattr(asked, "citation", asked))[:400]
             citation = self._read(asked, known)
             return citation if isinstance(citation, Verdict) else self._check(citation, shown)
         except Exception as error: # law 3: an answer, also to what nobody foresaw
@@ -133,7 +134,7 @@ class Resolver:
 
     def extraction(self, cited: Citation) -> Extraction|None:
         "Text of the version that a citation names, if it has just been extracted from the original"
-        return self.extractor.kept(cited.version)
+        return self.extractor.kept(cited.path, cited.version)
 
     def _read(self, asked: Any, known: Iterable[Citation]) -> Citation|Verdict:
         if isinstance(asked, Evidence): asked = asked.citation

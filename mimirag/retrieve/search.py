@@ -6,19 +6,21 @@
 __all__ = ['KINDS', 'PIPELINES', 'Request', 'request', 'View', 'freshness', 'search']
 
 # %% ../../nbs/retrieve/42_search.ipynb #4d77ec7e
-import json, os, re
+import os, re
 from dataclasses import dataclass, field
-from typing import Any, Sequence
-from ..evidence.errors import SourceError, UsageError
+from datetime import date
+from typing import Any, Callable, Sequence
+from ..evidence.errors import FileGone, SourceError, UsageError
 from ..evidence.interchange import permalink
-from ..evidence.packet import Channel, Evidence, Reply, Scope
+from ..evidence.packet import Channel, Evidence, Reply, Scope, counted
 from ..evidence.text import sha256, split_lines, text_at, text_hash
+from ..extract.readers import EMPTY, NO_TEXT
 from ..index.lexical import Hit, search_words
-from ..index.schema import Index, Passage
+from ..index.reader import Index, Passage
 from ..index.words import Term, marks, query_terms
 from ..sources.admission import admits, path_filter
 from ..sources.defaults import defaults
-from ..sources.files import FileGone, file_state, read_file
+from ..sources.files import file_state, read_file
 from ..sources.profile import Profile
 
 # %% ../../nbs/retrieve/42_search.ipynb #db63c39e
@@ -32,7 +34,7 @@ class Request:
     query: str
     limit: int = 10
     sources: tuple[str, ...]|None = None  # Ids
-    paths: tuple[str, ...]|None = None    # Globs
+    paths: tuple[str, ...]|None = None    # Globs; a folder means what is below it
     kinds: tuple[str, ...]|None = None
     since: str|None = None                # ISO 8601 dates, both included
     until: str|None = None
@@ -40,25 +42,38 @@ class Request:
 
 def _several(name: str, value: Any) -> tuple[str, ...]|None:
     if value is None: return None
-    values = (value,) if isinstance(value, str) else tuple(value)
-    if not values or not all(isinstance(item, str) for item in values): raise UsageError(f"{name}: give one or more texts, or leave it out")
+    values = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else ()
+    if not values or not all(isinstance(item, str) for item in values): raise UsageError(f"{name}: give a text, or a list of one or more texts, or leave it out")
     return values
 
-def _date(name: str, value: Any) -> str|None:
+def _checked_date(name: str, value: Any) -> str|None:
     if value is None: return None
-    if not isinstance(value, str) or not _DATE.fullmatch(value): raise UsageError(f"{name}: {value!r} is not a date; write YYYY, YYYY-MM or YYYY-MM-DD")
+    try:
+        if not _DATE.fullmatch(value): raise ValueError
+        date.fromisoformat((value+"-01-01")[:10] if len(value)==4 else (value+"-01")[:10])
+    except (ValueError, TypeError): raise UsageError(f"{name}: {value!r} is not a date; write YYYY, YYYY-MM or YYYY-MM-DD") from None
     return value
 
-def request(profile: Profile, query: Any, limit: Any = 10, sources=None, paths=None, kinds=None, since=None, until=None, pipeline=None) -> Request:
+def _one_of(name: str, values: Sequence[str], allowed: Sequence[str]):
+    for value in values:
+        if value not in allowed: raise UsageError(f"{name}: there is no {value!r}; allowed: {', '.join(allowed)}")
+
+def request(
+    profile: Profile,
+    query: Any,               # Text
+    limit: Any = 10,          # 1 to 1000
+    sources=None, paths=None, kinds=None, # A text, a list of texts, or `None`
+    since=None, until=None,   # YYYY, YYYY-MM, YYYY-MM-DD or `None`
+    pipeline=None,            # The name of a pipeline
+) -> Request:
     "A checked request; raises `UsageError`"
     if not isinstance(query, str): raise UsageError(f"query: a query is text, this is {type(query).__name__}")
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= 1000: raise UsageError(f"limit: {limit!r} is not allowed; allowed: 1 to 1000")
-    made = Request(query, limit, _several("sources", sources), _several("paths", paths), _several("kinds", kinds), _date("since", since), _date("until", until), pipeline or "lexical")
-    for id in made.sources or ():
-        if id not in profile.sources: raise UsageError(f"sources: there is no source {id!r}; allowed: {', '.join(profile.sources)}")
-    for kind in made.kinds or ():
-        if kind not in KINDS: raise UsageError(f"kinds: there is no kind {kind!r}; allowed: {', '.join(KINDS)}")
-    if made.pipeline not in PIPELINES: raise UsageError(f"pipeline: there is no pipeline {made.pipeline!r}; allowed: {', '.join(PIPELINES)}")
+    made = Request(query, limit, _several("sources", sources), _several("paths", paths), _several("kinds", kinds), _checked_date("since", since), _checked_date("until", until), pipeline or "lexical")
+    _one_of("sources", made.sources or (), list(profile.sources))
+    _one_of("kinds", made.kinds or (), KINDS)
+    _one_of("pipeline", [made.pipeline], PIPELINES)
+    if made.since and made.until and made.since[:len(made.until)] > made.until[:len(made.since)]: raise UsageError(f"since: {made.since} is after until, {made.until}")
     if made.paths: path_filter(made.paths)
     return made
 
@@ -73,47 +88,55 @@ class View:
     _documents: list|None = None
 
     def __post_init__(self):
-        rows = self.index.rows("SELECT id, digest, problem FROM source")
-        self.digests,self.problems = {id: digest for id,digest,_ in rows}, {id: problem for id,_,problem in rows}
+        rows = self.index.sources()
+        self.digests,self.problems = {id: digest for id,_,digest,_ in rows}, {id: problem for id,*_,problem in rows}
 
     @property
     def unchanged(self) -> bool:
         "Whether every source of the index is admitted today as it was then"
         return all(id in self.profile.sources and self.profile.sources[id].digest==digest for id,digest in self.digests.items())
 
+    def admits(self, source: str, path: str) -> bool:
+        "Whether today's profile admits a path that was admitted when the index was built"
+        declared = self.profile.sources.get(source)
+        return declared is not None and (declared.digest==self.digests.get(source) or admits(declared, path))
+
     @property
     def documents(self) -> list[tuple[int, str, str, bool]]:
         "Number, source, path of each document, and whether it is admitted today"
-        if self._documents is None:
-            same = {id for id,digest in self.digests.items() if id in self.profile.sources and self.profile.sources[id].digest==digest}
-            ok = lambda source, path: source in same or source in self.profile.sources and admits(self.profile.sources[source], path)
-            self._documents = [(id, source, path, ok(source, path)) for id,source,path,_ in self.index.documents()]
+        if self._documents is None: self._documents = [(id, source, path, self.admits(source, path)) for id,source,path,_ in self.index.documents()]
         return self._documents
+
+    def unreadable(self, sources: Sequence[str], matches: Callable[[str], bool]) -> int:
+        "Files in scope that could not be read, and might hold what is asked for; files that are simply empty hide nothing"
+        return sum(source in sources and reason not in (EMPTY, NO_TEXT) and matches(path) and self.admits(source, path) for source,path,reason in self.index.unreadable())
 
     @property
     def withdrawn(self) -> int: return 0 if self.unchanged else sum(not admitted for *_,admitted in self.documents)
 
 def _dates(index: Index) -> dict[int, str]:
-    "Date that a document carries in its front matter or properties"
+    "Date that a document carries in its front matter or properties, by number"
     found = {}
-    for id,meta in index.rows("SELECT d.id, e.meta FROM document d JOIN extraction e ON e.id=d.extraction WHERE e.meta LIKE '%date%' OR e.meta LIKE '%time%'"):
-        values = [value for key,value in json.loads(meta).items() if "date" in key.lower() or "time" in key.lower()]
-        date = next((match[0] for value in values if (match := _DATE.match(str(value)))), None)
-        if date: found[id] = date
+    for id,meta in index.metadata().items():
+        values = (value for key,value in meta.items() if "date" in key.lower() or "time" in key.lower())
+        if (day := next((match[0] for value in values if (match := _DATE.match(str(value)))), None)): found[id] = day
     return found
+
+def _within(day: str, asked: Request) -> bool:
+    "Whether a date, possibly a year or a month only, lies between the asked ones"
+    return (not asked.since or day >= asked.since[:len(day)]) and (not asked.until or day[:len(asked.until)] <= asked.until)
 
 def _chosen(view: View, asked: Request, sources: list[str]) -> tuple[list[int]|None, list[str]]:
     "Numbers of the eligible documents, `None` for all of the index, and notes"
-    notes = []
-    everything = view.unchanged and asked.paths is None and set(sources)==set(view.digests) and not (asked.since or asked.until)
-    if everything: return None, notes
-    matches = path_filter(asked.paths) if asked.paths else lambda path: True
+    if view.unchanged and asked.paths is None and set(sources)==set(view.digests) and not (asked.since or asked.until): return None, []
+    matches,notes = path_filter(asked.paths) if asked.paths else lambda path: True, []
     chosen = [id for id,source,path,admitted in view.documents if admitted and source in sources and matches(path)]
+    if asked.paths and not chosen: notes.append(f"no path in scope matches {', '.join(asked.paths)}")
     if asked.since or asked.until:
         dates = _dates(view.index)
         undated = sum(id not in dates for id in chosen)
-        if undated: notes.append(f"{undated:,} documents carry no date and were left out")
-        chosen = [id for id in chosen if id in dates and (not asked.since or dates[id] >= asked.since[:len(dates[id])]) and (not asked.until or dates[id][:len(asked.until)] <= asked.until)]
+        if undated: notes.append(f"{counted(undated, 'document')} without a date left out")
+        chosen = [id for id in chosen if id in dates and _within(dates[id], asked)]
     return chosen, notes
 
 def _source_notes(view: View, sources: list[str]) -> list[str]:
@@ -167,9 +190,21 @@ def _evidence(profile: Profile, pages: _Pages, passage: Passage, hit: Hit, rank:
 
 def _score(hit: Hit) -> float: return float(f"{hit.score:.9g}") # what differs in the last places differs by the history of the index only
 
-def _in_order(hits: list[Hit], passages: dict[int, Passage]) -> list[Hit]:
-    "Equal scores by source, path and place, so that the history of an index does not show"
-    return sorted(hits, key=lambda hit: (-_score(hit), passages[hit.passage].source, passages[hit.passage].path, passages[hit.passage].span.page or 0, passages[hit.passage].span.first, passages[hit.passage].span.chars or ()))
+def _place(passage: Passage) -> tuple:
+    return passage.source, passage.path, passage.span.page or 0, passage.span.first, passage.span.chars or ()
+
+def _best(view: View, terms: list[Term], asked: Request, documents: list[int]|None) -> tuple[list[Hit], dict[int, Passage]]:
+    "The best hits, equal scores in order of source, path and place: how an index came about does not show"
+    if documents is not None and not documents: return [], {}
+    limit = asked.limit+50
+    while True: # all that are as good as the last one must be seen before they can be put in order
+        hits = search_words(view.index, terms, limit, documents)
+        if len(hits) < limit or _score(hits[-1]) < _score(hits[asked.limit-1]): break
+        limit *= 4
+    cut = _score(hits[asked.limit-1]) if len(hits) >= asked.limit else float("-inf")
+    hits = [hit for hit in hits if _score(hit) >= cut]
+    passages = view.index.passages([hit.passage for hit in hits])
+    return sorted(hits, key=lambda hit: (-_score(hit), _place(passages[hit.passage])))[:asked.limit], passages
 
 # %% ../../nbs/retrieve/42_search.ipynb #8b79d7a4
 def _outcome(items: list[Evidence], terms: list[Term], source_notes: list[str], scope: Scope) -> str:
@@ -184,33 +219,36 @@ def _filters(asked: Request) -> dict[str, tuple[str, ...]]:
     given = dict(sources=asked.sources, paths=asked.paths, kinds=asked.kinds, since=asked.since and (asked.since,), until=asked.until and (asked.until,))
     return {name: values for name,values in given.items() if values}
 
+def _terms(query: str) -> tuple[str, list[Term], list[str]]:
+    "What is searched for: the query as far as it is used, its terms, and notes"
+    bounds,notes = defaults()["query"], []
+    text = query[:int(bounds["most_chars"])]
+    terms,more = query_terms(text, int(bounds["most_terms"]))
+    if len(text) < len(query): notes.append(f"the query has {len(query):,} characters; the first {len(text):,} were used")
+    if more: notes.append(f"the query has more than {len(terms):,} different words; the first {len(terms):,} were used")
+    if not terms: notes.append("the query holds no word to search for")
+    return text, terms, notes
+
 def search(
     view: View,     # Index and profile
     asked: Request, # From `request`
 ) -> Reply:
     "Search the passages that the profile admits and the request allows"
-    bounds,notes = defaults()["query"], []
-    text = asked.query[:int(bounds["most_chars"])]
-    terms,more = query_terms(text, int(bounds["most_terms"]))
-    if len(text) < len(asked.query): notes.append(f"the query has {len(asked.query):,} characters; the first {len(text):,} were used")
-    if more: notes.append(f"the query has more than {len(terms):,} different words; the first {len(terms):,} were used")
-    if not terms: notes.append("the query holds no word to search for")
+    text,terms,notes = _terms(asked.query)
     sources = [id for id,source in view.profile.sources.items() if (asked.sources is None or id in asked.sources) and (asked.kinds is None or source.kind in asked.kinds)]
     if not sources: notes.append("no source of the profile is in scope")
     source_notes = _source_notes(view, sources)
-    documents,date_notes = _chosen(view, asked, sources)
-    scope = _scope(view, asked, sources, documents, (*notes, *source_notes, *date_notes))
-    hits = search_words(view.index, terms, asked.limit, documents) if documents is None or documents else []
-    passages = view.index.passages([hit.passage for hit in hits])
+    documents,scope_notes = _chosen(view, asked, sources)
+    scope = _scope(view, asked, sources, documents, (*notes, *source_notes, *scope_notes))
+    hits,passages = _best(view, terms, asked, documents)
     pages,fresh = _Pages(view.index), {}
-    items = [_evidence(view.profile, pages, passages[hit.passage], hit, rank, terms, fresh) for rank,hit in enumerate(_in_order(hits, passages), 1)]
-    if scope.unreadable and not items and terms: scope = scope.model_copy(update=dict(notes=(*scope.notes, f"{scope.unreadable:,} files in scope could not be read, so this is no proof of absence; 'mimirag status' lists them")))
+    items = [_evidence(view.profile, pages, passages[hit.passage], hit, rank, terms, fresh) for rank,hit in enumerate(hits, 1)]
+    if terms and not items and scope.unreadable:
+        scope = scope.model_copy(update=dict(notes=(*scope.notes, f"{counted(scope.unreadable, 'file')} in scope could not be read, so this is no proof of absence; 'mimirag status --unreadable' lists them")))
     return Reply(query=text, outcome=_outcome(items, terms, source_notes, scope), items=tuple(items), scope=scope, generation=view.index.generation)
 
 def _scope(view: View, asked: Request, sources: list[str], documents: list[int]|None, notes: Sequence[str]) -> Scope:
-    count = lambda table, column: view.index.rows(f"SELECT count(*) FROM {table} WHERE {column} IN (SELECT value FROM json_each(?))", (json.dumps(documents),))[0][0]
     number = int(view.index.meta["documents"]) if documents is None else len(documents)
-    matches = path_filter(asked.paths) if asked.paths else lambda path: True
-    unreadable = sum(source in sources and matches(path) for source,path,_ in view.index.unreadable())
-    return Scope(sources=tuple(sources), filters=_filters(asked), eligible=number+unreadable, searched=number, passages=int(view.index.meta["passages"]) if documents is None else count("chunk", "document"),
-                 unreadable=unreadable, withdrawn=view.withdrawn, notes=tuple(notes))
+    passages = int(view.index.meta["passages"]) if documents is None else view.index.passages_in(documents)
+    unreadable = view.unreadable(sources, path_filter(asked.paths) if asked.paths else lambda path: True)
+    return Scope(sources=tuple(sources), filters=_filters(asked), eligible=number+unreadable, searched=number, passages=passages, unreadable=unreadable, withdrawn=view.withdrawn, notes=tuple(notes))

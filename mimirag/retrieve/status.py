@@ -8,31 +8,35 @@ __all__ = ['status_of']
 # %% ../../nbs/retrieve/44_status.ipynb #aa80c29e
 from ..evidence.packet import SourceStatus, Status
 from ..index.build import Plan, plan
-from ..index.schema import Index, fingerprint
+from ..index.reader import Index
+from ..index.schema import fingerprint
 from ..sources.profile import Profile
 
 # %% ../../nbs/retrieve/44_status.ipynb #57c4173b
+def _some(paths: list[str], most: int = 3) -> str:
+    "A few paths, for a sentence"
+    return ", ".join(sorted(paths)[:most]) + (", …" if len(paths) > most else "")
+
 def _source_status(profile: Profile, index: Index|None, todo: Plan|None, id: str) -> SourceStatus:
     source = profile.sources[id]
     shown = dict(id=id, kind=source.kind, place=source.root)
-    if index is None: return SourceStatus(**shown, state="not indexed", reason="there is no index yet")
-    counts = dict(documents=index.rows("SELECT count(*) FROM document WHERE source=?", (id,))[0][0],
-                  passages=index.rows("SELECT count(*) FROM chunk c JOIN document d ON d.id=c.document WHERE d.source=?", (id,))[0][0],
-                  unreadable=sum(source==id for source,*_ in index.unreadable()))
-    digests = dict(index.rows("SELECT id, digest FROM source"))
-    if id in todo.problems: return SourceStatus(**shown, **counts, state="unavailable", reason=todo.problems[id])
-    if id not in digests: return SourceStatus(**shown, state="not indexed", reason="it is new in the profile; run 'mimirag index'")
-    known = {path for source,path in index.rows("SELECT source, path FROM document") if source==id}
+    if index is None: return SourceStatus(**shown, state="not indexed", reason="there is no usable index")
+    documents,passages = index.counts().get(id, (0, 0))
     failed = {path for source,path,_ in index.unreadable() if source==id}
+    shown |= dict(documents=documents, passages=passages, unreadable=len(failed))
+    if id in todo.problems: return SourceStatus(**shown, state="unavailable", reason=todo.problems[id])
+    if id not in {row[0] for row in index.sources()}: return SourceStatus(**shown, state="not indexed", reason="it is new in the profile; run 'mimirag index'")
+    paths = {number: path for number,source,path,_ in index.documents() if source==id}
+    known = failed | set(paths.values())
     asked = [job[2] for job in todo.jobs if job[1]==id]
-    changed,new = sum(path in known for path in asked), sum(path not in known and path not in failed for path in asked)
-    gone = sum(document in todo.remove for document,source,*_ in index.documents() if source==id)
-    words = [f"{number:,} {what}" for number,what in [(changed, "changed"), (new, "new"), (gone, "gone or no longer admitted")] if number]
-    return SourceStatus(**shown, **counts, changed=changed, new=new, gone=gone, state="stale" if words else "fresh", reason=", ".join(words))
+    changed,new = [path for path in asked if path in known], [path for path in asked if path not in known]
+    gone = [paths[number] for number in todo.remove if number in paths]
+    words = [f"{len(found):,} {what} ({_some(found)})" for found,what in [(changed, "changed"), (new, "new"), (gone, "gone or no longer admitted")] if found]
+    return SourceStatus(**shown, changed=len(changed), new=len(new), gone=len(gone), state="stale" if words else "fresh", reason="; ".join(words))
 
 def _withdrawn(profile: Profile, index: Index) -> list[SourceStatus]:
-    rows = index.rows("SELECT d.source, count(*) FROM document d GROUP BY d.source")
-    return [SourceStatus(id=id, kind="documents", place="", state="withdrawn", documents=number, reason="the profile no longer declares it") for id,number in rows if id not in profile.sources]
+    return [SourceStatus(id=id, kind="documents", place="", state="withdrawn", documents=documents, passages=passages, reason="the profile no longer declares it")
+            for id,(documents,passages) in index.counts().items() if id not in profile.sources]
 
 # %% ../../nbs/retrieve/44_status.ipynb #acc77937
 def status_of(
@@ -44,6 +48,6 @@ def status_of(
     shown = dict(profile=str(profile.file), index=str(profile.index))
     if index is None: return Status(**shown, problem=problem, sources=[_source_status(profile, None, None, id) for id in profile.sources])
     todo = plan(profile, index)
-    problem = "" if index.meta.get("fingerprint")==fingerprint() else "passages were cut by other defaults; run 'mimirag index' to cut them anew"
+    problem = "" if index.meta.get("fingerprint")==fingerprint() else "passages were cut by other defaults than today's; run 'mimirag index' to cut them anew"
     sources = [*(_source_status(profile, index, todo, id) for id in profile.sources), *_withdrawn(profile, index)]
     return Status(**shown, generation=index.generation, built=index.meta["built"], bytes=index.path.stat().st_size, sources=sources, problem=problem)

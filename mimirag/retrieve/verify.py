@@ -12,6 +12,7 @@ from typing import Callable, Iterable, Iterator, NamedTuple
 from ..evidence.citation import Citation, find_citations, is_id
 from ..evidence.errors import CitationError, ExtractionError, UsageError
 from ..evidence.interchange import read_footer
+from ..evidence.packet import Checked
 from ..evidence.verdict import Verdict
 from ..extract.decode import decode
 from .resolver import Resolver
@@ -26,14 +27,17 @@ class Part(NamedTuple):
 
 def _joined(value) -> str: return "".join(value) if isinstance(value, list) else value if isinstance(value, str) else ""
 
+def _shown(output: dict) -> str:
+    "Text of an output. A table is there as text and as HTML: from the HTML only what the text leaves out"
+    data = output.get("data") or {}
+    text = "\n".join(filter(None, [_joined(output.get("text")), *(_joined(data.get(kind)) for kind in ("text/plain", "text/markdown"))]))
+    marked = html.unescape(_joined(data.get("text/html")))
+    return "\n".join([text, *(found for _,found in find_citations(marked) if found not in text)])
+
 def _cell_parts(cells: list) -> Iterator[Part]:
     for number,cell in enumerate(cells, 1):
-        if not isinstance(cell, dict): continue
         yield Part(f"cell {number}, line", _joined(cell.get("source")))
-        for output in cell.get("outputs") or ():
-            data = output.get("data") or {}
-            shown = next((_joined(data[kind]) for kind in ("text/plain", "text/markdown") if kind in data), "") or html.unescape(_joined(data.get("text/html")))
-            yield Part(f"cell {number}, output line", shown or _joined(output.get("text")))
+        for output in cell.get("outputs") or (): yield Part(f"cell {number}, output line", _shown(output).strip("\n"))
 
 def read_parts(path: str|os.PathLike) -> list[Part]:
     "Text of a document; raises `UsageError` where it cannot be read"
@@ -44,6 +48,7 @@ def read_parts(path: str|os.PathLike) -> list[Part]:
     except FileNotFoundError: raise UsageError(f"{path}: there is no such file") from None
     except (OSError, ValueError) as error: raise UsageError(f"{path}: it cannot be read ({getattr(error, 'strerror', None) or error})") from None
     except ExtractionError as error: raise UsageError(f"{path}: {error}") from None
+    if path.suffix.lower() in (".html", ".htm", ".xhtml"): text = html.unescape(text)
     if path.suffix.lower()!=".ipynb": return [Part("line", text)]
     try: return list(_cell_parts(json.loads(text)["cells"]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError): raise UsageError(f"{path}: this is not a Jupyter notebook (nbformat 4)") from None
@@ -71,17 +76,17 @@ def stands_for(id: str, footer: dict[str, str], lookup: Callable[[str], Iterable
     return next((citation for citation in lookup(id) if citation.id==id), None)
 
 def verify_document(
-    path: str|os.PathLike,  # Markdown, notebook, or any text
+    path: str|os.PathLike,  # Markdown, notebook, HTML, or any text
     resolver: Resolver,     # Checks the citations
     lookup: Callable[[str], Iterable[Citation]] = lambda id: (), # Citations that an index has under an identifier
-) -> list[Verdict]:         # In the order of the document, each with its place
+) -> Checked:               # In the order of the document, each with its place
     "A verdict on every citation in a document; raises `UsageError` where the document cannot be read"
     found,footer = mentions(read_parts(path))
-    verdicts = []
-    for mention in found:
-        known = stands_for(mention.text, footer, lookup) if is_id(mention.text) else None
-        verdict = resolver.resolve(mention.text, [known] if known else [])
-        if is_id(mention.text) and known is None and mention.text in footer:
-            verdict = Verdict(asked=mention.text, integrity="mismatch", reason="the footer gives a citation that does not have this identifier")
-        verdicts.append(verdict.model_copy(update=dict(place=mention.place)))
-    return verdicts
+    return Checked(document=str(path), verdicts=[_judged(mention, footer, resolver, lookup) for mention in found])
+
+def _judged(mention: Mention, footer: dict[str, str], resolver: Resolver, lookup: Callable) -> Verdict:
+    if not is_id(mention.text): verdict = resolver.resolve(mention.text)
+    elif (known := stands_for(mention.text, footer, lookup)) is not None: verdict = resolver.resolve(mention.text, [known])
+    elif mention.text in footer: verdict = Verdict(asked=mention.text, integrity="mismatch", reason="the footer gives a citation that does not have this identifier")
+    else: verdict = resolver.resolve(mention.text)
+    return verdict.model_copy(update=dict(place=mention.place))

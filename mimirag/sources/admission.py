@@ -13,15 +13,16 @@ from ..evidence.errors import UsageError
 from .profile import Source, check_pattern
 
 # %% ../../nbs/sources/11_admission.ipynb #4ac40551
-@lru_cache(256)
+@lru_cache(64)
 def matcher(
     patterns: tuple[str, ...], # Globs, relative to the root
+    dots: bool = False,        # Whether stars match names with a leading dot
 ) -> Callable[[str], bool]:    # Whether a path matches one of them
     "Compile globs; raises `ValueError` for a pattern that no path below a root could match"
     from wcmatch import glob
     patterns = [check_pattern(pattern) for pattern in patterns]
-    compiled = glob.compile([pattern+"**" if pattern.endswith("/") else pattern for pattern in patterns], flags=glob.GLOBSTAR|glob.FORCEUNIX)
-    return lru_cache(65_536)(compiled.match)
+    compiled = glob.compile([pattern+"**" if pattern.endswith("/") else pattern for pattern in patterns], flags=glob.GLOBSTAR|glob.FORCEUNIX|(glob.DOTGLOB if dots else 0))
+    return lru_cache(4_096)(compiled.match)
 
 # %% ../../nbs/sources/11_admission.ipynb #41daae6c
 FORMATS = {"markdown": (".md", ".markdown", ".mdx"), "rst": (".rst",), "html": (".html", ".htm", ".xhtml"), "pdf": (".pdf",), "text": (".txt", ".text", ".log")}
@@ -43,8 +44,11 @@ def excluded(
 ) -> bool:
     "Whether `path`, or a folder it lies in, is left out"
     if not source.exclude: return False
-    leave_out = matcher(tuple(source.exclude))
-    return leave_out(path) or any(map(leave_out, _folders(path)))
+    return _at_or_below(matcher(tuple(source.exclude), dots=True), path)
+
+def _at_or_below(matches: Callable[[str], bool], path: str) -> bool:
+    "Whether a path, or a folder it lies in, matches"
+    return matches(path) or any(map(matches, _folders(path)))
 
 def admits(
     source: Source, # A declared source
@@ -60,5 +64,6 @@ def admits(
 # %% ../../nbs/sources/11_admission.ipynb #22b97acb
 def path_filter(patterns: list[str]) -> Callable[[str], bool]:
     "Whether a path matches one of the globs a user gave; raises `UsageError` for one that cannot be used"
-    try: return matcher(tuple(patterns))
+    try: matches = matcher(tuple(pattern.removeprefix("./") for pattern in patterns), dots=True)
     except ValueError as error: raise UsageError(f"path filter: {error}") from None
+    return lambda path: _at_or_below(matches, path)

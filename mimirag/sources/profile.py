@@ -80,6 +80,7 @@ def _sentence(error: dict, data: dict) -> str:
     at = f'{where}, field "{name}"' if name else where
     given,kind = error["input"],error["type"]
     if kind == "extra_forbidden": return f"{at} is unknown; {_nearest(name, _allowed(table))}"
+    if kind in ("model_type", "list_type") and not name: return f"{where} is not written as a table; write {'[[source]]' if table == 'source' else where} on a line of its own and its fields below"
     if kind == "missing" and name: return f"{at} is missing; it is needed"
     if kind == "missing": return f"{where} is missing; at least one [[source]] table is needed"
     if kind == "literal_error": return f"{at}: {given!r} is not allowed; allowed: {error['ctx']['expected']}"
