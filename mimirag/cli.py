@@ -221,8 +221,9 @@ def _say_checked(checked, fine):
 def cite(asked, form, footer, profile):
     "Write citations in other forms, or a footer that keeps a document's identifiers resolvable."
     if not asked and not footer: raise UsageError("cite: name a citation or an identifier, or a document with --footer FILE")
+    from mimirag.terminal import escaped
     with _open(profile) as kb:
-        for text in asked: click.echo(kb.export(text, form))
+        for text in asked: click.echo(escaped(kb.export(text, form)) if form=="w3c" else one_line(kb.export(text, form)))
         if footer: click.echo(f"{footer}: {kb.footer(footer):,} in its footer")
 
 # %% ../nbs/90_cli.ipynb #7435a037

@@ -195,3 +195,22 @@ def test_a_file_that_takes_too_long(kb_of):
     began = time.monotonic()
     kb = kb_of({"slow.html": "<div>"*400_000, "good.md": "A good file.\n"}, more="[limits]\nseconds = 1.5")
     assert time.monotonic()-began < 30 and "longer than 1.5 s" in kb.report.unreadable[0].reason and kb.search("good file").items
+
+@pytest.mark.parametrize("text", ["`List<Quokka>`", "p<p_max while the quokka valve is open and t>5", "Write `<!--` first; the quokka", "<https://e.org/quokka>", "| `Vec<Quokka>` |\n|---|", "[a quokka](https://e.org)", "![quokka](x.png)", "Q&uuml;okka, or quokka"])
+def test_what_looks_like_a_tag_is_searchable(kb_of, text): assert kb_of({"a.md": text+"\n"}).search("quokka").items
+
+def test_a_rule_at_the_top_is_no_front_matter(kb_of):
+    kb = kb_of({"a.md": "---\n\nThe plover rule.\n\n---\n\nThe knot rule.\n"})
+    assert kb.search("plover").items and kb.search("knot").items
+
+def test_a_passage_stands_under_what_all_of_it_stands_under(kb_of):
+    kb = kb_of({"a.md": "# Pump\n\n## Seat\n\nA.\n\n## Ring\n\nB.\n"})
+    for item in kb.search("pump seat ring", limit=9): assert kb.read(item).heading==item.heading
+    assert kb.read(kb.search("B", limit=1)[0]).heading[:1]==("Pump",)
+
+@pytest.mark.parametrize("name,text", [("a.md", "# {}\n\nplover\n"), ("a.rst", "{}\n"+"="*300_000+"\n\nplover\n"), ("a.html", "<h1>{}</h1><p>plover")])
+def test_a_heading_without_end(kb_of, name, text):
+    "It is searchable, and is not repeated before each passage"
+    kb = kb_of({name: text.format("word "*50_000+"ending")})
+    item = kb.search("plover")[0]
+    assert sum(map(len, item.heading)) <= 210 and kb.search("ending").items and kb.profile.index.stat().st_size < 3_000_000

@@ -185,3 +185,16 @@ def test_the_example_pdf_is_reproducible():
     import make_pdfs
     from pathlib import Path
     for name,make in make_pdfs.FILES.items(): assert (Path(make_pdfs.__file__).parent/name).read_bytes()==make()==make()
+
+def test_bold_by_drawing_twice():
+    "Some writers draw a line again, a little to the right; it is one line of the page. Two lines of the same words are two"
+    twice = show(72, 700, "Relief valve")+show(72.3, 700, "Relief valve")+show(72, 680, "It opens.")+show(72, 660, "It opens.")
+    assert extract_pdf(one_page(twice)).pages[0].text.split("\n")[:-1]==["Relief valve", "It opens.", "It opens."]
+
+def test_a_damaged_page_is_said(kb_of):
+    pdf = Pdf()
+    for n in range(3): pdf.page(show(72, 700, f"The plover of page {n} is here. {'x'*300}"))
+    whole = pymupdf.open(stream=pdf.build()).tobytes(deflate=True)
+    start = whole.index(b"stream\n", whole.index(b"FlateDecode"))+7
+    kb = kb_of({"a.pdf": whole[:start+20]+b"\xff"*20+whole[start+40:]})
+    assert any("damaged" in note.note for note in kb.report.notes) and kb.search("plover").items

@@ -154,7 +154,7 @@ def _write(c: Citation) -> str:
     return ";".join([*parts, f"text={c.text}"])
 
 # %% ../../nbs/evidence/02_citation.ipynb #1da008e7
-_CANDIDATE = re.compile(rf"mimir:[0-9]+:[^ \x00-\x1f\x7f-\x9f]{{0,{LONGEST}}}|\b[Mm][Cc]1-[0-9A-Za-z]+")
+_CANDIDATE = re.compile(rf"mimir:[0-9]+:[a-z]+:[^ \x00-\x1f\x7f-\x9f]{{0,{LONGEST}}}|\b[Mm][Cc]1-[0-9A-Za-z]{{12,}}")
 _WHOLE = re.compile(rf"mimir:[0-9]+:[^ \x00-\x1f\x7f-\x9f]*?;text={_HASH}(?![0-9a-f])")
 _ID = re.compile("mc1-[a-z2-7]{26}")
 

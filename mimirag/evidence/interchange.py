@@ -58,14 +58,19 @@ def annotation(
 # %% ../../nbs/evidence/05_interchange.ipynb #6888d56d
 _BEGIN,_END = "<!-- mimirag citations: identifiers above, what they stand for below -->","<!-- end of mimirag citations -->"
 _DEFINITION = re.compile(r"^\[(?P<id>mc1-[0-9A-Za-z]+)\]:[ \t]+(?P<rest>\S[^\n]*)$", re.M)
-_FOOTER = re.compile(rf"\n*{re.escape(_BEGIN)}\n(?P<rows>.*?){re.escape(_END)}\n?", re.S)
+
+def _without_footers(text: str) -> str:
+    "`text` without what stands between our comments, the comments included"
+    while (start := text.find(_BEGIN)) >= 0 and (end := text.find(_END, start)) >= 0:
+        text = text[:start].rstrip("\n") + "\n" + text[end+len(_END):].removeprefix("\n")
+    return text
 
 def write_footer(
     text: str,                # A Markdown document
     citations: list[Citation] # What its identifiers stand for
 ) -> str:                     # The document with its footer, made or replaced
     "Give `text` a footer that says which citation each identifier stands for"
-    body = _FOOTER.sub("", text).rstrip("\n")
+    body = _without_footers(text).rstrip("\n")
     rows = "".join(f"[{citation.id}]: <{citation}>\n" for citation in sorted(set(citations), key=str))
     return f"{body}\n\n{_BEGIN}\n{rows}{_END}\n" if rows else body + "\n"
 

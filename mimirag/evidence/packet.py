@@ -10,6 +10,7 @@ __all__ = ['Outcome', 'Channel', 'Evidence', 'split_marks', 'counted', 'Scope', 
 from typing import Any, Iterable, Iterator, Literal
 from pydantic import Field, computed_field, model_validator
 from .citation import Citation
+from .errors import one_line, visible
 from .shown import Shown
 from .verdict import Verdict
 
@@ -57,7 +58,7 @@ class Evidence(Shown):
         "JSON of evidence repeats what the citation says, for readers; reading it back, the citation alone counts"
         return {name: value for name,value in data.items() if name not in ("id", "source", "path", "page", "lines")} if isinstance(data, dict) else data
 
-    def __str__(self): return f"[{self.rank}] {self.citation.where}  ({self.id})\n{self.text}"
+    def __str__(self): return visible(f"[{self.rank}] {self.citation.where}  ({self.id})\n{self.text}")
 
 # %% ../../nbs/evidence/04_packet.ipynb #f60fd1ac
 def split_marks(
@@ -103,7 +104,7 @@ class Reply(Shown):
     def __getitem__(self, at): return self.items[at]
     def __str__(self):
         head = f"{self.outcome}: {len(self.items)} of {counted(self.scope.passages, 'passage')} in {counted(self.scope.searched, 'document')}"
-        return "\n\n".join([head, *self.scope.notes, *map(str, self.items)])
+        return "\n\n".join([head, *map(visible, self.scope.notes), *map(str, self.items)])
 
 # %% ../../nbs/evidence/04_packet.ipynb #8506f56e
 class Line(Shown):
@@ -133,7 +134,7 @@ class Reading(Shown):
         width = len(str(self.lines[-1].number)) if self.lines else 1
         rows = [f"{'>' if line.cited else ' '} {line.number:>{width}}  {line.text}".rstrip() for line in self.lines]
         where = {"original": "lines from the original", "stored copy": "lines from the index's stored copy", "nothing": "its lines are not to be had"}[self.origin]
-        return "\n".join([f"{self.citation.where}: {self.verdict.integrity}, {self.verdict.currency} ({where})", *([] if self.verdict.holds else [self.verdict.reason]), *rows])
+        return visible("\n".join([f"{self.citation.where}: {self.verdict.integrity}, {self.verdict.currency} ({where})", *([] if self.verdict.holds else [self.verdict.reason]), *rows]))
 
 # %% ../../nbs/evidence/04_packet.ipynb #6bcda7c9
 class Unreadable(Shown):
@@ -163,7 +164,7 @@ class BuildReport(Shown):
 
     def __str__(self):
         head = f"{counted(self.documents, 'document')}, {counted(self.passages, 'passage')} ({self.added:,} read, {self.kept:,} unchanged, {self.removed:,} removed)"
-        return "\n".join([head, *(f"not indexed: {u.source}/{u.path}: {u.reason}" for u in self.unreadable), *(f"note: {n.source}/{n.path}: {n.note}" for n in self.notes)])
+        return "\n".join([head, *(one_line(f"not indexed: {u.source}/{u.path}: {u.reason}") for u in self.unreadable), *(one_line(f"note: {n.source}/{n.path}: {n.note}") for n in self.notes)])
 
 class SourceStatus(Shown):
     "How a source stands against the index"
@@ -196,7 +197,7 @@ class Status(Shown):
 
     def __str__(self):
         rows = [f"{s.id:<16} {s.state:<12} {s.documents:>7,} documents {s.passages:>8,} passages {s.unreadable:>4,} unreadable  {s.reason}".rstrip() for s in self.sources]
-        return "\n".join([self.problem or f"{self.index}: generation {self.generation}", *rows])
+        return "\n".join(map(one_line, [self.problem or f"{self.index}: generation {self.generation}", *rows]))
 
 # %% ../../nbs/evidence/04_packet.ipynb #19136f9a
 class Checked(Shown):
@@ -214,4 +215,4 @@ class Checked(Shown):
     def __getitem__(self, at): return self.verdicts[at]
     def __str__(self):
         bad = sum(not verdict.holds for verdict in self.verdicts)
-        return "\n".join([f"{self.document}: {counted(len(self), 'citation')}, {bad:,} of which do not hold", *(f"{verdict.place}: {verdict}" for verdict in self.verdicts)])
+        return "\n".join([f"{self.document}: {counted(len(self), 'citation')}, {bad:,} of which do not hold", *(one_line(f"{verdict.place}: {verdict}") for verdict in self.verdicts)])

@@ -8,6 +8,7 @@ __all__ = ['Integrity', 'Currency', 'MEANING', 'Verdict']
 # %% ../../nbs/evidence/03_verdict.ipynb #758ed823
 from typing import Literal
 from .citation import Citation
+from .errors import one_line
 from .shown import Shown
 
 # %% ../../nbs/evidence/03_verdict.ipynb #351639f3
@@ -49,4 +50,4 @@ class Verdict(Shown):
         "Whether the citation is true and the source still says so"
         return self.integrity == "verified" and self.currency == "current"
 
-    def __str__(self): return f"{self.integrity} · {self.currency}: {self.reason}"
+    def __str__(self): return one_line(f"{self.integrity} · {self.currency}: {self.reason}")

@@ -7,6 +7,7 @@ __all__ = ['Chunk', 'Sizes', 'chunks']
 
 # %% ../../nbs/extract/28_chunks.ipynb #89510683
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Iterator
 from ..evidence.text import Span
 from .extraction import Block, Extraction
@@ -64,36 +65,53 @@ def _cut_line(line: str, target: int) -> Iterator[tuple[int, int]]:
     yield start+1, len(line)
 
 # %% ../../nbs/extract/28_chunks.ipynb #63d31402
-def _pieces(lines: list[str], blocks: tuple[Block, ...], sizes: Sizes) -> Iterator[Block]:
-    "Blocks of a page, the long ones in parts; front matter is left out"
+def _pieces(lines: list[str], blocks: tuple[Block, ...], sizes: Sizes) -> Iterator[tuple[Block, int]]:
+    "Blocks of a page with their sizes, the long ones in parts; front matter is left out"
     for block in blocks:
         if block.kind=="meta": continue
         size = sum(map(len, lines[block.first-1:block.last]))
-        if size <= sizes.target or block.kind=="heading": yield block
+        if size <= sizes.target: yield block, size
         else:
-            for first,last in _cut_block(lines, block, sizes): yield Block(block.kind, first, last, anchor=block.anchor)
+            for n,(first,last) in enumerate(_cut_block(lines, block, sizes)):
+                yield Block(block.kind if not n or block.kind!="heading" else "paragraph", first, last, block.level, block.text, block.line, block.anchor), sum(map(len, lines[first-1:last]))
+
+@dataclass(slots=True)
+class _Pack:
+    "Pieces that will make a passage"
+    pieces: list[Block] = field(default_factory=list)
+    size: int = 0
+    text: bool = False                   # Whether it holds more than headings
+    above: tuple[str, ...]|None = None   # Headings that all of it stands under
+
+    def add(self, piece: Block, size: int, path: list[Block]):
+        under = tuple(heading.text for heading in path if heading.text)
+        if piece.kind!="heading": self.above = under if self.above is None else _common(self.above, under)
+        self.text |= piece.kind!="heading"
+        self.pieces.append(piece)
+        self.size += size
+
+def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(a for a,_ in takewhile(lambda pair: pair[0]==pair[1], zip(one, other)))
 
 def _packed(lines: list[str], blocks: tuple[Block, ...], sizes: Sizes, path: list[Block]) -> Iterator[tuple[list[Block], tuple[str, ...]]]:
-    "Pieces that make a passage, and the headings above them; `path` holds the open headings and is kept up to date"
-    pack,size,above = [],0,()
-    for piece in _pieces(lines, blocks, sizes):
-        length = sum(map(len, lines[piece.first-1:piece.last]))
-        alone = piece.first==piece.last and length > sizes.line
-        full = size+length > sizes.target and any(held.kind!="heading" for held in pack) or alone
-        if pack and (full or piece.kind=="heading" and size >= sizes.least and any(held.kind!="heading" for held in pack)):
-            yield pack, above
-            pack,size = [],0
+    "Pieces that make a passage, and the headings above all of them; `path` holds the open headings and is kept up to date"
+    pack = _Pack()
+    def done(): return pack.pieces, pack.above if pack.above is not None else tuple(heading.text for heading in path if heading.text)
+    for piece,size in _pieces(lines, blocks, sizes):
+        alone = piece.first==piece.last and size > sizes.line
+        if pack.pieces and (alone or pack.size+size > sizes.target or piece.kind=="heading" and pack.text and pack.size >= sizes.least):
+            yield done()
+            pack = _Pack()
         if piece.kind=="heading":
             while path and path[-1].level >= piece.level: path.pop()
             path.append(piece)
-        if not pack or all(held.kind=="heading" for held in pack): above = tuple(heading.text for heading in path if heading.text)
-        pack.append(piece)
-        size += length
+        pack.add(piece, size, path)
         if alone:
-            yield pack, above
-            pack,size = [],0
-    if pack: yield pack, above
+            yield done()
+            pack = _Pack()
+    if pack.pieces: yield done()
 
+# %% ../../nbs/extract/28_chunks.ipynb #90bc726b
 def _chunk(found: Extraction, lines: list[str], page: int|None, pack: list[Block], heading: tuple[str, ...]) -> Chunk:
     first,last = pack[0].first,pack[-1].last
     while last > first and not lines[last-1].strip(): last -= 1

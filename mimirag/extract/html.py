@@ -12,14 +12,26 @@ from functools import cache
 from importlib.metadata import version
 from ..evidence.errors import ExtractionError
 from .decode import decode
-from .extraction import Block, Extraction, Page
+from .extraction import Block, Extraction, Page, short_heading
 
 # %% ../../nbs/extract/24_html.ipynb #437ecec7
-_SKIP = {"script", "style", "template", "noscript", "head", "nav", "iframe", "object", "embed", "svg", "canvas", "audio", "video", "datalist", "select", "textarea",
-         "button", "rt", "rp", "annotation", "annotation-xml", "-comment", "!doctype"}
+_SKIP = {"script", "style", "template", "noscript", "noembed", "noframes", "head", "nav", "iframe", "object", "embed", "canvas", "audio", "video", "datalist", "select",
+         "title", "desc", "defs", "metadata", "rt", "rp", "annotation", "annotation-xml", "-comment", "!doctype"} # `title` and what follows: of drawings
 _SKIP_ROLES = {"navigation", "search"}
-_SKIP_CLASSES = {"sphinxsidebar", "headerlink", "related"} # what Sphinx puts around a page's own text
-_HIDDEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.I)
+_SKIP_CLASSES = {"sphinxsidebar", "headerlink"} # what Sphinx puts around a page's own text
+_CSS_COMMENT = re.compile(r"/\*.*?\*/", re.S)
+_NOTHING = re.compile(r"0+(?:\.0*)?(?:px|em|rem|pt|%)?")
+_FAR_OUT = re.compile(r"-[0-9]{3,}[0-9.]*(?:px|em|rem|pt)?")
+
+def _style(text: str) -> dict[str, str]:
+    "Declarations of an inline style; the last of a name counts"
+    pairs = (part.partition(":") for part in _CSS_COMMENT.sub("", text).lower().split(";"))
+    return {name.strip(): value.replace("!important", "").strip() for name,_,value in pairs}
+
+def _hidden(style: dict[str, str]) -> bool:
+    "Whether a style takes an element, with all that is in it, from the reader"
+    return (style.get("display")=="none" or any(_NOTHING.fullmatch(style.get(name, "")) for name in ("opacity", "font-size"))
+            or any(_FAR_OUT.fullmatch(style.get(name, "")) for name in ("left", "top", "text-indent", "margin-left")))
 
 def _unseen(tag: str, attributes: dict) -> bool:
     "Whether an element, with all that is in it, gives no text"
@@ -28,15 +40,20 @@ def _unseen(tag: str, attributes: dict) -> bool:
     if "hidden" in attributes and attributes["hidden"]!="until-found": return True
     if tag=="dialog" and "open" not in attributes: return True
     if attributes.get("role") in _SKIP_ROLES: return True
-    if (style := attributes.get("style")) and _HIDDEN.search(style): return True
+    if (style := attributes.get("style")) and _hidden(_style(style)): return True
     return bool((classes := attributes.get("class")) and not _SKIP_CLASSES.isdisjoint(classes.split()))
+
+def _visibility(attributes: dict) -> bool|None:
+    "Whether an element's own style makes it visible or invisible; unlike the above, what is in it may say otherwise"
+    value = _style(attributes.get("style") or "").get("visibility") if attributes else None
+    return None if value is None else value not in ("hidden", "collapse")
 
 # %% ../../nbs/extract/24_html.ipynb #415133a4
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BLOCKS = {"address", "article", "aside", "blockquote", "body", "center", "dd", "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer",
-           "form", "header", "hgroup", "hr", "html", "legend", "li", "listing", "main", "menu", "ol", "optgroup", "option", "p", "plaintext", "pre", "search", "section",
-           "summary", "table", "tbody", "td", "tfoot", "th", "thead", "title", "tr", "ul", "xmp", "caption", *_HEADINGS}
-_PRE = {"pre", "listing", "xmp", "plaintext"}
+           "form", "frameset", "header", "hgroup", "hr", "html", "legend", "li", "listing", "main", "menu", "ol", "optgroup", "option", "p", "plaintext", "pre", "search", "section",
+           "summary", "table", "tbody", "td", "tfoot", "th", "thead", "title", "tr", "ul", "xmp", "caption", "textarea", *_HEADINGS}
+_PRE = {"pre", "listing", "xmp", "plaintext", "textarea"}
 _SPACE = re.compile(r"[ \t\n\f\r]+")
 
 @dataclass(slots=True)
@@ -47,6 +64,7 @@ class Piece:
     level: int = 0
     anchor: str = ""
 
+# %% ../../nbs/extract/24_html.ipynb #d5c9b456
 class _Renderer:
     "Collects the pieces of a page"
     def __init__(self):
@@ -55,8 +73,10 @@ class _Renderer:
         self.inline = []        # text of the piece being gathered
         self.kinds = []         # what the text being gathered is, as (kind, level)
         self.anchor = ""        # nearest id before the text being gathered
+        self.visible = []       # (depth, whether) of open elements that set it
 
     def text(self, text: str):
+        if self.visible and not self.visible[-1][1]: return
         self.inline.append(text if self.in_pre else _SPACE.sub(" ", text))
 
     @property
@@ -90,6 +110,10 @@ class _Renderer:
         elif tag=="tr": self.rows.append([])
         elif tag in ("td", "th") and self.rows: self.frames.append([])
 
+    def past(self, depth: int):
+        "An element at a depth, or deeper, has ended"
+        while self.visible and self.visible[-1][0] >= depth: self.visible.pop()
+
     def leave(self, tag: str):
         if tag not in _BLOCKS: return
         self.flush()
@@ -110,6 +134,13 @@ def _permalink(node) -> bool:
     child = node.first_child
     return child is not None and child.tag=="-text" and child.next is None and child.text_content.strip() in ("¶", "#", "§", "🔗")
 
+_BETWEEN = {"mfrac": "/", "msup": "^", "msub": "_", "munder": "_", "mover": "^"} # so that a fraction of 1 and 2 is not 12
+
+def _separator(node) -> str:
+    "What stands between an element of a formula and the one before it"
+    if not node.tag.startswith("m") or node.prev is None: return ""
+    return _BETWEEN.get(node.parent.tag, "")
+
 def render(root) -> list[Piece]:
     "Pieces of a parsed page, an element of selectolax, in reading order"
     renderer,node,depth = _Renderer(),root,0
@@ -117,14 +148,18 @@ def render(root) -> list[Piece]:
         tag = node.tag
         if tag=="-text": renderer.text(node.text_content)
         elif not _unseen(tag, attributes := node.attributes) and not (tag=="a" and "href" in attributes and _permalink(node)):
+            if (whether := _visibility(attributes)) is not None: renderer.visible.append((depth, whether))
+            if (sign := _separator(node)): renderer.text(sign)
             renderer.enter(tag, attributes)
             if (child := node.first_child) is not None:
                 node,depth = child,depth+1
                 continue
             renderer.leave(tag)
+        renderer.past(depth)
         while (following := node.next) is None and depth:
             node,depth = node.parent,depth-1
             renderer.leave(node.tag)
+            renderer.past(depth)
         node = following if depth else None
     renderer.flush()
     return renderer.frames[0]
@@ -134,7 +169,7 @@ _CHARSET = re.compile(rb"<meta[^>]{0,999}?charset\s*=\s*[\"']?\s*([^\s\"'/>;]{1,
 
 def declared_encoding(data: bytes) -> str:
     "Label of the encoding that a page declares, or nothing"
-    found = _CHARSET.search(data[:1024])
+    found = _CHARSET.search(re.sub(rb"<!--.*?(?:-->|$)", b"", data[:1024], flags=re.S))
     return (found[1] or found[2]).decode("ascii", "replace") if found else ""
 
 # %% ../../nbs/extract/24_html.ipynb #c3e612a9
@@ -150,7 +185,7 @@ def _assemble(pieces: list[Piece]) -> tuple[str, list[Block]]:
         if lines: lines.append("")
         first,heading = len(lines)+1, piece.kind=="heading"
         lines += piece.lines
-        placed.append(Block(piece.kind, first, len(lines), piece.level, piece.lines[0] if heading else "", first if heading else 0, piece.anchor))
+        placed.append(Block(piece.kind, first, len(lines), piece.level, short_heading(piece.lines[0]) if heading else "", first if heading else 0, piece.anchor))
     return "\n".join(lines)+"\n" if lines else "", placed
 
 _META = {"description", "keywords", "author", "date", "dc.date", "dcterms.date", "article:published_time"}

@@ -6,28 +6,31 @@
 __all__ = ['front_matter_end', 'front_matter', 'plain_inline', 'markdown_blocks', 'searchable', 'extract_markdown']
 
 # %% ../../nbs/extract/22_markdown.ipynb #9ebd2803
-import html, re, tomllib
+import re, tomllib
 from functools import cache
 from ..evidence.text import split_lines
 from .decode import decode
-from .extraction import Block, Extraction, Page
+from .extraction import Block, Extraction, Page, short_heading
 
 # %% ../../nbs/extract/22_markdown.ipynb #9e8ef3ad
 @cache
-def _parser():
+def _parser(blocks_only: bool):
+    "A CommonMark parser; without inline markup, which is most of the work, where only lines are asked for"
     from markdown_it import MarkdownIt
-    return MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"], True)
+    parser = MarkdownIt("commonmark").enable("table")
+    return parser.disable(["inline", "text_join"], True) if blocks_only else parser
 
 _KINDS = dict(heading_open="heading", paragraph_open="paragraph", bullet_list_open="list", ordered_list_open="list", fence="code", code_block="code",
               table_open="table", blockquote_open="quote", html_block="html", hr="rule")
 
-# %% ../../nbs/extract/22_markdown.ipynb #d389d03c
-_FENCES = {"---": ("---", "..."), "+++": ("+++",)}
+# %% ../../nbs/extract/22_markdown.ipynb #1b7b6c49
+_FENCES = {"---": (("---", "..."), re.compile(r"""["']?[\w.$@-][^:#]{0,99}:(?:\s|$)""")), "+++": (("+++",), re.compile(r"""["']?[\w.-][^=#]{0,99}=|\["""))}
 
 def front_matter_end(lines: list[str]) -> int:
-    "Number of lines that front matter takes at the top, 0 if there is none; it must begin on line 1 and be closed"
-    closing = _FENCES.get(lines[0].rstrip()) if lines else None
-    if not closing: return 0
+    "Number of lines that front matter takes at the top, 0 if there is none: it begins on line 1, with a key below, and is closed"
+    closing,key = _FENCES.get(lines[0].rstrip(), ((), None)) if lines else ((), None)
+    first = next((line for line in lines[1:100] if not line.startswith("#")), "")
+    if not closing or not (key.match(first) or first.rstrip() in closing): return 0
     return next((n for n,line in enumerate(lines[1:], 2) if line.rstrip() in closing), 0)
 
 def front_matter(lines: list[str]) -> tuple[dict[str, str], str]:
@@ -41,27 +44,42 @@ def front_matter(lines: list[str]) -> tuple[dict[str, str], str]:
 
 def _yaml(body: str):
     import yaml
-    return yaml.load(body, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(body, loader)): raise ValueError("it refers to itself") # aliases of aliases grow without end
+    return yaml.load(body, loader)
 
 def _plain(value) -> str:
     "A scalar, or a list of scalars, as text; anything deeper is nothing"
-    if isinstance(value, (list, tuple)): return ", ".join(map(str, value)) if all(not isinstance(item, (dict, list)) for item in value) else ""
-    return "" if value is None or isinstance(value, dict) else str(value)
+    if isinstance(value, (list, tuple)): return ", ".join(map(str, value)) if all(not isinstance(item, (dict, list, tuple)) for item in value) else ""
+    return "" if value is None or isinstance(value, (dict, set)) else str(value)
 
 # %% ../../nbs/extract/22_markdown.ipynb #7274b4ad
-def plain_inline(text: str) -> str:
-    "The words of inline Markdown, without its marks: a heading as it is read"
-    text = _COMMENT.sub(" ", text)
-    text = re.sub(r"!?\[((?:\\.|[^\]\\]){0,999})\](?:\((?:\\.|[^()\\]|\([^()]{0,999}\)){0,999}\)|\[[^\]]{0,999}\])?", r"\1", text)
-    text = re.sub(r"</?[a-zA-Z][^<>]*>", _untag, text)
-    text = re.sub(r"(\*{1,3}|~~|`+)", "", re.sub(r"\\([!-/:-@\[-`{-~])", lambda found: found[1] if found[1] not in "*`" else " ", text))
-    return re.sub(r"(?<![^\W_])_{1,3}|_{1,3}(?![^\W_])", "", html.unescape(text)).strip()
+def _words(tokens) -> str:
+    "The words of a parsed text: what a reader sees, and the inside of listings"
+    out = []
+    for token in tokens:
+        if token.type=="inline" or token.type=="image": out.append(_words(token.children))
+        elif token.type in ("text", "code_inline", "fence", "code_block"): out.append(token.content)
+        elif token.type in ("html_inline", "html_block"): out.append(_untagged(token.content))
+        elif token.block or token.type in ("softbreak", "hardbreak"): out.append("\n")
+    return re.sub("\n+", "\n", "".join(out))
 
 _COMMENT = re.compile("<!--.*?(?:-->|$)", re.S)
-_INLINE = {"a", "abbr", "b", "bdi", "cite", "code", "del", "em", "i", "ins", "kbd", "mark", "q", "s", "samp", "small", "span", "strong", "sub", "sup", "tt", "u", "var"}
+_INLINE = set("a abbr b bdi bdo big cite code del dfn em font i ins kbd mark q s samp small span strike strong sub sup tt u var wbr".split())
+_KNOWN = _INLINE | set("""address area article aside audio base blockquote body br button canvas caption center col colgroup data datalist dd details dialog div dl dt embed fieldset figcaption figure footer
+form h1 h2 h3 h4 h5 h6 head header hgroup hr html iframe img input label legend li link main map menu meta meter nav noscript object ol optgroup option output p param picture pre progress rp rt ruby script
+search section select slot source style summary svg table tbody td template textarea tfoot th thead time title tr track ul video""".split())
 
-def _untag(found: re.Match) -> str:
-    return "" if re.match(r"</?([a-zA-Z0-9]*)", found[0])[1].lower() in _INLINE else " "
+def _untagged(markup: str) -> str:
+    "HTML in Markdown without comments and tags; a `<Name>` that is no element of HTML is a word"
+    def without(found):
+        name = found[1].lower()
+        return "" if name in _INLINE else " " if name in _KNOWN else found[0]
+    return re.sub(r"</?([a-zA-Z][a-zA-Z0-9-]*)[^<>]*>", without, _COMMENT.sub(" ", markup))
+
+def plain_inline(text: str) -> str:
+    "The words of inline Markdown, without its marks: a heading as it is read"
+    return _words(_parser(False).parseInline(text)).strip()
 
 def _trimmed(lines: list[str], first: int, last: int) -> tuple[int, int]:
     while last > first and not lines[last-1].strip(): last -= 1
@@ -69,7 +87,7 @@ def _trimmed(lines: list[str], first: int, last: int) -> tuple[int, int]:
     return first, last
 
 def _heading(token, inline, first: int, last: int) -> Block:
-    return Block("heading", first, last, int(token.tag[1]), plain_inline(inline.content.replace("\n", " ")), first)
+    return Block("heading", first, last, int(token.tag[1]), short_heading(plain_inline(inline.content).replace("\n", " ")), first)
 
 def markdown_blocks(
     lines: list[str], # Lines of the file
@@ -77,7 +95,7 @@ def markdown_blocks(
 ) -> list[Block]:     # In order; every line that is not blank lies in one of them
     "Top-level blocks of a Markdown text, by CommonMark 0.31 and tables"
     source = "\n".join([""]*skip + [line.replace("\r", " ").replace("\0", " ") for line in lines[skip:]])
-    tokens,blocks,done = _parser().parse(source),[],skip
+    tokens,blocks,done = _parser(True).parse(source), [], skip
     for token,following in zip(tokens, [*tokens[1:], None]):
         if token.level or not token.map or token.type not in _KINDS: continue
         first,last = _trimmed(lines, token.map[0]+1, min(token.map[1], len(lines)))
@@ -91,13 +109,13 @@ def _gap(lines: list[str], done: int, upto: int) -> list[Block]:
     if not any(line.strip() for line in lines[done:upto-1]): return []
     return [Block("paragraph", *_trimmed(lines, done+1, upto-1))]
 
-# %% ../../nbs/extract/22_markdown.ipynb #e2118b6c
+# %% ../../nbs/extract/22_markdown.ipynb #a0942a61
 def searchable(
     text: str, # Lines of a block
     kind: str, # Its kind
 ) -> str:
     "The words of a block, for the index"
-    return text if kind=="code" else plain_inline(text)
+    return text if kind=="code" else _words(_parser(False).parse(text)).strip()
 
 # %% ../../nbs/extract/22_markdown.ipynb #f370ea67
 def extract_markdown(data: bytes) -> Extraction:

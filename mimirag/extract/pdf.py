@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from importlib.metadata import PackageNotFoundError, version
 from ..evidence.errors import ExtractionError, MissingExtra, OverLimit
-from .extraction import Block, Extraction, Page
+from .extraction import Block, Extraction, Page, short_heading
 from .layout import Line, in_reading_order
 
 # %% ../../nbs/extract/25b_pdf.ipynb #5de2d5d5
@@ -52,8 +52,14 @@ def _page_lines(page, spans_of) -> list[Line]:
         for line in block.get("lines", ()):
             spans = [span for span in spans_of(line["spans"]) if span["text"]]
             text = _clean("".join(span["text"] for span in spans)).strip()
-            if text: lines.append(_placed(page, line, spans, text) if turned else _line(line["bbox"], line["dir"], spans, text))
+            if not text: continue
+            made = _placed(page, line, spans, text) if turned else _line(line["bbox"], line["dir"], spans, text)
+            if not any(_drawn_again(made, other) for other in lines[-3:]): lines.append(made)
     return lines
+
+def _drawn_again(line: Line, other: Line) -> bool:
+    "Whether a line is another one drawn a second time, as some writers do for bold"
+    return line.text==other.text and abs(line.x0-other.x0) < 1.5 and abs(line.y0-other.y0) < 1.5
 
 def _flags() -> int:
     pymupdf = _engine()
@@ -126,7 +132,7 @@ def _page_blocks(rows: list[list[Line]], outline: dict[str, int], body: float, l
         level = outline.get(_key(text)) or (levels.get(size, 6) if size > 1.15*body and len(text) < 200 and any(char.isalpha() for char in text) else 0)
         apart = above is None or not -0.5*size <= row[0].y0-above[0].y0 <= 1.75*max(size, body) or abs(size-_half(above[0].size)) > 1
         if level and blocks and blocks[-1].kind=="heading" and blocks[-1].level==level and not apart:
-            blocks[-1] = Block("heading", blocks[-1].first, n, level, f"{blocks[-1].text} {text}", blocks[-1].line)
+            blocks[-1] = Block("heading", blocks[-1].first, n, level, short_heading(f"{blocks[-1].text} {text}"), blocks[-1].line)
         elif level: blocks.append(Block("heading", n, n, level, text, n))
         elif blocks and blocks[-1].kind=="paragraph" and not apart: blocks[-1] = Block("paragraph", blocks[-1].first, n)
         else: blocks.append(Block("paragraph", n, n))
@@ -168,8 +174,10 @@ def extract_pdf(
     notes = ["it was damaged and has been repaired for reading"] if document.is_repaired else []
     rows,said_of = [],{}
     for number in range(document.page_count):
+        pymupdf.TOOLS.mupdf_warnings(reset=True)
         try: lines,said = _visible_lines(document[number])
         except (RuntimeError, ValueError, pymupdf.mupdf.FzErrorBase) as error: lines,said = [], [f"it cannot be read ({str(error).splitlines()[0] if str(error) else type(error).__name__})"]
+        if "error" in (warned := pymupdf.TOOLS.mupdf_warnings(reset=True)): said = [*said, f"a part of it is damaged, and text may be missing ({warned.splitlines()[0]})"]
         rows.append(in_reading_order(lines))
         for note in said: said_of.setdefault(note, []).append(number+1)
     notes += [f"{_pages_in_words(numbers)}: {note}" for note,numbers in said_of.items()]

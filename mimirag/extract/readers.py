@@ -18,7 +18,7 @@ from ..sources.profile import Limits
 # %% ../../nbs/extract/27_readers.ipynb #9f6d0a2b
 def format_at(path: str, data: bytes) -> str:
     "The format a file is read as"
-    return "pdf" if data.startswith(b"%PDF-") else format_of(path) or "text"
+    return format_of(path) or ("pdf" if data.startswith(b"%PDF-") else "text")
 
 EMPTY,NO_TEXT = "it is empty", "there is no text in it" # files that hide nothing: they have nothing
 _READERS = {"markdown": markdown.extract_markdown, "rst": rst.extract_rst, "html": html.extract_html, "text": plain.extract_plain}

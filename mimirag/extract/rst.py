@@ -7,9 +7,10 @@ __all__ = ['rst_blocks', 'plain_inline', 'searchable', 'extract_rst']
 
 # %% ../../nbs/extract/23_rst.ipynb #bf52872a
 import re, unicodedata
+from typing import Iterator
 from ..evidence.text import split_lines
 from .decode import decode
-from .extraction import Block, Extraction, Page
+from .extraction import Block, Extraction, Page, short_heading
 
 # %% ../../nbs/extract/23_rst.ipynb #1a5d5731
 _RULE = re.compile(r"([!-/:-@\[-`{-~])\1* *$")     # one punctuation character, repeated
@@ -99,7 +100,7 @@ def rst_blocks(
         if title:
             words,end,style = title
             if style not in styles: styles.append(style)
-            blocks.append(Block("heading", at+1, end, styles.index(style)+1, plain_inline(lines[words].strip()), words+1))
+            blocks.append(Block("heading", at+1, end, styles.index(style)+1, short_heading(plain_inline(lines[words].strip())), words+1))
         else:
             kind,end = _block(lines, at)
             blocks.append(Block(kind, at+1, end))
@@ -108,14 +109,27 @@ def rst_blocks(
 
 # %% ../../nbs/extract/23_rst.ipynb #bde80eac
 def plain_inline(text: str) -> str:
-    "The words of inline reStructuredText, without its marks"
+    "The words of inline reStructuredText, without its marks; what is literal stays as it is"
+    return "".join(part if literal else _plain(part) for literal,part in _literals(text)).strip()
+
+def _literals(text: str) -> Iterator[tuple[bool, str]]:
+    "Parts of a text, and whether each is a literal, which is written between double backquotes"
+    at = 0
+    for found in re.finditer(r"``(\S(?:[^`]|`(?!`)){0,999}?)``(?!`)", text):
+        yield False, text[at:found.start()]
+        yield True, found[1]
+        at = found.end()
+    yield False, text[at:]
+
+def _plain(text: str) -> str:
     text = re.sub(r"(?::[a-zA-Z][\w:+.-]{0,99}:)?`([^`<]{1,999}?)\s*<[^<>`]{1,999}>`_{0,2}", r"\1", text)
     text = re.sub(r":[a-zA-Z][\w:+.-]{0,99}:`[!~]?([^`]{1,999})`", r"\1", text)
-    text = re.sub(r"``([^`]{1,999})``|`([^`]{1,999})`_{0,2}", lambda found: found[1] or found[2], text)
+    text = re.sub(r"`([^`]{1,999})`_{0,2}", r"\1", text)
     for mark in (r"\*\*", r"\*"): text = re.sub(rf"(?<![\w*]){mark}([^\s*](?:[^*]{{0,999}}[^\s*])?){mark}(?![\w*])", r"\1", text)
-    return re.sub(r"\\(.)", r"\1", re.sub(r"\|([^|\s][^|]{0,99})\|_{0,2}", r"\1", text)).strip()
+    return re.sub(r"\\(.)", r"\1", re.sub(r"\|([^|\s][^|]{0,99})\|_{0,2}", r"\1", text))
 
-_COMMENT = re.compile(r"\.\.(?: +(?!_|\[|\||[\w.:+-]+::)|$)")
+_COMMENT = re.compile(r"\.\.(?: +(?!_|\[|\||[\w.:+-]+ ?::)\S|\s*(?:\n|$))")
+_MARKER = re.compile(r"^( *)\.\. +(?:_[^:\n]*:|[\w.:+-]+ ?::)", re.M)
 
 def searchable(
     text: str, # Lines of a block
@@ -124,7 +138,7 @@ def searchable(
     "The words of a block, for the index"
     if kind=="code": return text
     if kind=="directive" and _COMMENT.match(text): return ""
-    return plain_inline(re.sub(r"^( *)\.\. +(?:_[^:\n]*:|[\w.:+-]+::)", r"\1", text, flags=re.M))
+    return plain_inline(_MARKER.sub(r"\1", text))
 
 # %% ../../nbs/extract/23_rst.ipynb #c97b5507
 def _fields(lines: list[str], blocks: list[Block]) -> dict[str, str]:

@@ -15,7 +15,7 @@ from ..evidence.packet import BuildReport, FileNote, Unreadable
 from ..extract.chunks import Sizes
 from ..extract.readers import extractor_of, is_current
 from ..extract.workers import Pool
-from .publish import building, publish
+from .publish import SIDE_FILES, building, publish
 from .reader import Index, read_state, write_state
 from .schema import fingerprint
 from .writer import Writer, finish, remember
@@ -66,6 +66,7 @@ def _plan_source(profile: Profile, id: str, known: dict, failed: dict, plan: Pla
     stay = {key for key in own if any(key[1].startswith(folder) for folder in listing.closed)}
     for path,reason in listing.refused.items(): plan.unreadable[id, path] = (reason, "")
     for path,state in listing.files.items():
+        if _is_index(profile, root, path): continue
         key,has = (id, path), known.get((id, path))
         current = has is not None and is_current(has.extractor, has.extractor.partition("/")[0])
         plan.states[key] = failed_state(path, state)
@@ -73,6 +74,11 @@ def _plan_source(profile: Profile, id: str, known: dict, failed: dict, plan: Pla
         elif current and has.state==state: stay.add(key)
         else: plan.jobs.append((root, id, path, has.file if current else "", limits, (sizes.target, sizes.least, sizes.line, sizes.page)))
     return stay
+
+def _is_index(profile: Profile, root: str, path: str) -> bool:
+    "Whether a path is the index itself, or what a build leaves beside it while it works"
+    name = os.path.join(os.path.realpath(root), path)
+    return name.startswith(str(profile.index)) and (name==str(profile.index) or name.removeprefix(str(profile.index)).startswith((*SIDE_FILES, ".building-")))
 
 def plan(
     profile: Profile,     # What may be read
@@ -114,7 +120,7 @@ def build(
         previous = _previous(profile.index, rebuild)
         try:
             try: return _build(profile, previous, new, workers, progress or (lambda results, number: results), began, retry)
-            except BadIndex:
+            except (BadIndex, apsw.CorruptError, apsw.NotADBError, apsw.ConstraintError, ValueError):
                 if previous==(None, None): raise
                 new.unlink(missing_ok=True) # the old index is damaged where its header does not show it: nothing of it is used
                 return _build(profile, _Previous(None, None), new, workers, progress or (lambda results, number: results), began, retry)
@@ -123,6 +129,7 @@ def build(
         finally:
             for index in filter(None, previous): index.close()
 
+# %% ../../nbs/index/34_build.ipynb #44bc3d11
 def _build(profile, previous: _Previous, new: Path, workers: int, progress, began: float, retry: bool) -> BuildReport:
     old = previous.base
     todo = plan(profile, old, retry)
@@ -149,12 +156,12 @@ def _build(profile, previous: _Previous, new: Path, workers: int, progress, bega
 def _describes(old: Index|None, profile: Profile, todo: Plan) -> bool:
     "Whether the old index already says all that the new one would"
     if old is None or old.meta.get("limits")!=json.dumps(profile.limits.model_dump()): return False
-    sources = [(source.id, source.kind, source.digest, todo.problems.get(source.id, "")) for source in profile.sources.values()]
+    sources = [(source.id, source.kind, source.digest, source.root, todo.problems.get(source.id, "")) for source in profile.sources.values()]
     unreadable = [(source, path, reason, state) for (source,path),(reason,state) in sorted(todo.unreadable.items())]
     return sorted(sources)==old.sources() and unreadable==old.rows("SELECT source, path, reason, state FROM unreadable ORDER BY source, path")
 
 def _report(index: Index, changed: bool, kept: int, added: int, removed: int, began: float) -> BuildReport:
-    unreadable = [*index.unreadable(), *((id, "", problem) for id,_,_,problem in index.sources() if problem)]
+    unreadable = [*index.unreadable(), *((source.id, "", source.problem) for source in index.sources() if source.problem)]
     return BuildReport(generation=index.generation, changed=changed, documents=int(index.meta["documents"]), passages=int(index.meta["passages"]), added=added, kept=kept, removed=removed,
                        unreadable=[Unreadable(source=source, path=path, reason=reason) for source,path,reason in unreadable],
                        notes=[FileNote(source=source, path=path, note=note) for source,path,note in index.notes()], seconds=round(time.monotonic()-began, 3))

@@ -21,19 +21,24 @@ def _sync(path: Path):
     try: os.fsync(at)
     finally: os.close(at)
 
+def _remove(path: Path):
+    "Remove a file that belongs to the name of an index"
+    try: path.unlink(missing_ok=True)
+    except (IsADirectoryError, PermissionError) as error: raise BadIndex(f"{path}: this is in the way of the index and cannot be removed ({error.strerror}); remove it, or change [profile] index") from None
+
 def publish(
     built: Path, # A finished, closed SQLite file in the folder of `target`
     target: Path # Where readers look for it
 ):
-    "Put `built` in the place of `target`, at once and for good"
+    "Put `built` in the place of `target`, at once and for good; raises `BadIndex` where something else is in the way"
     _sync(built)
-    for ending in SIDE_FILES: Path(f"{target}{ending}").unlink(missing_ok=True)
+    for ending in SIDE_FILES: _remove(Path(f"{target}{ending}"))
     os.replace(built, target)
     _sync(target.parent)
 
 # %% ../../nbs/index/32_publish.ipynb #78fc713b
 def _leftovers(target: Path) -> list[Path]:
-    return [path for path in target.parent.iterdir() if path.name.startswith(f"{target.name}.building-")]
+    return [path for path in target.parent.iterdir() if path.name.startswith(f"{target.name}.building-") and not path.is_dir()]
 
 @contextmanager
 def building(
@@ -46,11 +51,11 @@ def building(
     except OSError as error: raise BadIndex(f"{target.parent}: the folder of the index cannot be opened ({error.strerror}); create it, or change [profile] index") from None
     try:
         _lock(folder, target, wait, waiting)
-        for path in _leftovers(target): path.unlink(missing_ok=True)
+        for path in _leftovers(target): _remove(path)
         new = target.parent/f"{target.name}.building-{os.getpid()}-{secrets.token_hex(4)}"
         try: yield new
         finally:
-            for ending in ("", *SIDE_FILES): Path(f"{new}{ending}").unlink(missing_ok=True)
+            for ending in ("", *SIDE_FILES): _remove(Path(f"{new}{ending}"))
     except PermissionError as error: raise BadIndex(f"{error.filename or target.parent}: the index cannot be written ({error.strerror}); change [profile] index to a folder you can write to") from None
     finally: os.close(folder)
 

@@ -121,7 +121,7 @@ def finish(
     run("DELETE FROM page WHERE extraction NOT IN (SELECT id FROM extraction)")
     run("DELETE FROM retired WHERE key IN (SELECT key FROM chunk)") # these have come back
     run("DELETE FROM source")
-    database.executemany("INSERT INTO source VALUES(?, ?, ?, ?)", [(source.id, source.kind, source.digest, problems.get(source.id, "")) for source in profile.sources.values()])
+    database.executemany("INSERT INTO source VALUES(?, ?, ?, ?, ?)", [(source.id, source.kind, source.digest, source.root, problems.get(source.id, "")) for source in profile.sources.values()])
     run("DELETE FROM unreadable")
     database.executemany("INSERT INTO unreadable VALUES(?, ?, ?, ?)", [(source, path, reason, state) for (source,path),(reason,state) in sorted(unreadable.items())])
     generation = generation_of(database)

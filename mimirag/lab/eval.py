@@ -79,8 +79,8 @@ class Targets:
         "Ids of the documents of the set that a passage belongs to"
         rows = self.rows.get(item.path, [])
         kind = (rows[0].get("meta") or {}) if rows else {}
-        if "page" in kind: return [row["id"] for row in rows if row["meta"]["page"]==item.page]
-        if "start" in kind: return self._overlapping(item, rows)
+        if isinstance(kind.get("page"), int): return [row["id"] for row in rows if row["meta"]["page"]==item.page]
+        if isinstance(kind.get("start"), int): return self._overlapping(item, rows)
         if len(rows)==1: return [rows[0]["id"]]
         exact = [row["id"] for row in rows if (row["meta"].get("anchor") or "")==item.anchor]
         return exact or [row["id"] for row in rows if not row["meta"].get("anchor")]
@@ -100,6 +100,7 @@ class Targets:
             self._starts[path] = starts
         return self._starts[path]
 
+# %% ../../nbs/lab/60_eval.ipynb #89b780c6
 def _place(row: dict) -> str:
     meta = row.get("meta") or {}
     return meta.get("file") or meta.get("path") or ""

@@ -10,7 +10,7 @@ import os, threading
 from pathlib import Path
 from typing import Any, Callable, Iterable, Sequence
 from ..evidence.citation import Citation, is_id
-from ..evidence.errors import BadIndex, CitationError, IndexMissing, UsageError
+from ..evidence.errors import BadIndex, CitationError, IndexMissing, MimiRAGError, UsageError, one_line
 from ..evidence.packet import BuildReport, Checked, Evidence, Reading, Reply, Status
 from ..evidence.verdict import Verdict
 from ..extract.extraction import Extraction
@@ -127,7 +127,9 @@ class Asked(Opened):
         known,problem = [], ""
         try: known = self._lookup(asked) if isinstance(asked, str) else []
         except BadIndex as error: problem = str(error)
-        verdict = self._checker().resolve(asked, known)
+        except MimiRAGError as error: return Verdict(asked=one_line(asked)[:400], integrity="source_unavailable", reason=str(error)) # the profile is broken
+        try: verdict = self._checker().resolve(asked, known)
+        except MimiRAGError as error: return Verdict(asked=f"a {type(asked).__name__}", integrity="source_unavailable", reason=str(error))
         return verdict.model_copy(update=dict(reason=problem)) if problem else verdict
 
     def verify(

@@ -10,10 +10,10 @@ import json, os
 from pathlib import Path
 from typing import Callable, Iterable
 from ..evidence.citation import Citation, is_id
-from ..evidence.errors import UsageError
+from ..evidence.errors import BadIndex, UsageError
 from ..evidence.interchange import annotation, permalink, write_footer
 from ..evidence.packet import Line, Reading
-from ..evidence.text import split_lines
+from ..evidence.text import split_lines, text_at, text_hash
 from ..evidence.verdict import Verdict
 from ..extract.extraction import Extraction
 from ..index.reader import Index
@@ -25,14 +25,14 @@ def _lines(lines: list[str], cited: Citation, context: int) -> tuple[Line, ...]:
     return tuple(Line(number=number, text=lines[number-1], cited=cited.span.first <= number <= cited.span.last) for number in range(first, last+1))
 
 def headings_above(found: Extraction, cited: Citation) -> list[str]:
-    "Headings that a cited place stands under, outermost first"
-    path = []
-    for page in range(1, (cited.page or 1)+1):
-        for block in found.pages[page-1].blocks:
-            if block.kind!="heading" or page==(cited.page or 1) and block.first > cited.span.first: continue
-            while path and path[-1].level >= block.level: path.pop()
-            path.append(block)
-    return [block.text for block in path]
+    "Headings that all the text of a cited place stands under, outermost first; as a passage's are, when the place is a whole passage"
+    page,above,path = cited.page or 1, None, []
+    for number in range(1, page+1):
+        for block in found.pages[number-1].blocks:
+            if number==page and block.first > cited.span.last: continue
+            if block.kind=="heading": path = [*(heading for heading in path if heading.level < block.level), block]
+            elif number==page and block.last >= cited.span.first: above = path if above is None else [one for one,other in zip(above, path) if one is other]
+    return [heading.text for heading in (path if above is None else above) if heading.text]
 
 def read_original(cited: Citation, verdict: Verdict, found: Extraction, context: int) -> Reading:
     "A verified span in the original"
@@ -40,13 +40,17 @@ def read_original(cited: Citation, verdict: Verdict, found: Extraction, context:
     return Reading(citation=cited, verdict=verdict, origin="original", lines=_lines(found.page_lines(cited.page), cited, context), title=found.title, heading=headings_above(found, cited), label=page.label)
 
 def read_stored(cited: Citation, verdict: Verdict, index: Index|None, context: int) -> Reading:
-    "What an index kept of a version that is no longer to be had, if it did"
+    "What an index kept of the cited version, if it has exactly that and the cited words are in it"
     nothing = Reading(citation=cited, verdict=verdict, origin="nothing")
     if index is None or verdict.integrity not in ("version_unavailable", "extraction_changed"): return nothing
-    kept = index.find(cited.version, cited.extract)
+    kept = index.find(cited.source, cited.path, cited.version, cited.extract)
     if kept is None: return nothing
-    text,label = index.page(kept, cited.page)
-    return Reading(citation=cited, verdict=verdict, origin="stored copy", lines=_lines(split_lines(text), cited, context), label=label)
+    try: text,label = index.page(kept, cited.page)
+    except BadIndex: return nothing # no such page, in a citation that somebody made up
+    lines = split_lines(text)
+    words = text_at(lines, cited.span)
+    if words is None or text_hash(words)!=cited.text: return nothing
+    return Reading(citation=cited, verdict=verdict, origin="stored copy", lines=_lines(lines, cited, context), label=label)
 
 # %% ../../nbs/retrieve/45_reading.ipynb #b6dfd3c1
 EXPORTS = ("string", "id", "markdown", "url", "w3c")

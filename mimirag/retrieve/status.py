@@ -25,7 +25,7 @@ def _source_status(profile: Profile, index: Index|None, todo: Plan|None, id: str
     failed = {path for source,path,_ in index.unreadable() if source==id}
     shown |= dict(documents=documents, passages=passages, unreadable=len(failed))
     if id in todo.problems: return SourceStatus(**shown, state="unavailable", reason=todo.problems[id])
-    if id not in {row[0] for row in index.sources()}: return SourceStatus(**shown, state="not indexed", reason="it is new in the profile; run 'mimirag index'")
+    if id not in {source.id for source in index.sources()}: return SourceStatus(**shown, state="not indexed", reason="it is new in the profile; run 'mimirag index'")
     paths = {number: path for number,source,path,_ in index.documents() if source==id}
     known = failed | set(paths.values())
     asked = [job[2] for job in todo.jobs if job[1]==id]

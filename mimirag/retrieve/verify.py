@@ -41,12 +41,12 @@ def _cell_parts(cells: list) -> Iterator[Part]:
 
 def read_parts(path: str|os.PathLike) -> list[Part]:
     "Text of a document; raises `UsageError` where it cannot be read"
-    path = Path(path)
     try:
+        path = Path(path)
         if path.stat().st_size > MOST_BYTES: raise UsageError(f"{path}: it has more than {MOST_BYTES:,} bytes; verify a smaller document")
         text = decode(path.read_bytes()).text
     except FileNotFoundError: raise UsageError(f"{path}: there is no such file") from None
-    except (OSError, ValueError) as error: raise UsageError(f"{path}: it cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    except (OSError, ValueError, TypeError) as error: raise UsageError(f"{path}: it cannot be read ({getattr(error, 'strerror', None) or error})") from None
     except ExtractionError as error: raise UsageError(f"{path}: {error}") from None
     if path.suffix.lower() in (".html", ".htm", ".xhtml"): text = html.unescape(text)
     if path.suffix.lower()!=".ipynb": return [Part("line", text)]

@@ -139,7 +139,8 @@ def _checked(path: Path, data: dict) -> Profile:
     ids = [source.id for source in read.source]
     twice = next((id for id in ids if ids.count(id) > 1), None)
     if twice: raise ProfileError(f'{path}: [[source]] {ids.index(twice, ids.index(twice)+1)+1}, field "id": {twice!r} is taken by another source; each id stands once')
-    return Profile(path, read.profile.name, path.parent / os.path.expanduser(read.profile.index), {source.id: source for source in read.source}, read.limits)
+    index = Path(os.path.realpath(path.parent / os.path.expanduser(read.profile.index))) # where a link leads, not the link, is replaced by a build
+    return Profile(path, read.profile.name, index, {source.id: source for source in read.source}, read.limits)
 
 # %% ../../nbs/sources/10_profile.ipynb #7c098f28
 def find_profile(start: str|Path = ".") -> Path:
