@@ -29,7 +29,7 @@ def look(index: Path, files: int) -> str:
     return generation
 
 def test_killed_at_any_moment(tmp_path):
-    "SIGKILL at 60 random moments of a build, while readers query"
+    "SIGKILL at 60 random moments of builds that had not ended, while readers query"
     files,kills = 30, 60
     profiles = two_worlds(tmp_path, files)
     index,mark = tmp_path/"shared.sqlite", f"MIMIRAG_TEST_{os.getpid()}"
@@ -44,17 +44,19 @@ def test_killed_at_any_moment(tmp_path):
             time.sleep(0.002)
     readers = [threading.Thread(target=reader) for _ in range(2)]
     for thread in readers: thread.start()
-    chance,published = random.Random(7), 0
-    for n in range(kills):
-        process = mimirag("index", "-p", str(profiles[(n+1) % 2]), env=dict(os.environ, **{mark: "1"}))
-        time.sleep(chance.uniform(0, 1.15*usual))
+    chance,killed,tried = random.Random(7), 0, 0
+    while killed < kills and tried < 4*kills:
+        tried += 1
+        process = mimirag("index", "-p", str(profiles[tried % 2]), env=dict(os.environ, **{mark: "1"}))
+        time.sleep(chance.uniform(0, 1.1*usual))
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        published += process.returncode==0
+        if process.returncode: killed += 1
+        else: usual *= 0.97 # a busy machine was slower when it was timed
     stop.set()
     for thread in readers: thread.join()
     assert not faults, faults[:3]
-    assert kills-published >= 45, "most builds were killed before they ended"
+    assert killed==kills, f"of {tried} builds only {killed} were killed before they ended"
     assert mimirag("index", "-p", str(profiles[0])).wait()==0
     assert look(index, files) in seen
     assert {path.name for path in tmp_path.iterdir()}=={"alpha", "beta", "alpha.toml", "beta.toml", "shared.sqlite"}
