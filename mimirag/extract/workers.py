@@ -6,7 +6,7 @@
 __all__ = ['MOST_BYTES', 'load_plain', 'main', 'cores', 'Pool', 'misbehave']
 
 # %% ../../nbs/extract/29_workers.ipynb #848b5245
-import io, os, pickle, selectors, signal, struct, subprocess, sys, time
+import gc, io, os, pickle, selectors, signal, struct, subprocess, sys, time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -47,6 +47,7 @@ def main(
 ):
     "The life of a worker: read a job, answer, until the pipe is closed"
     signal.signal(signal.SIGINT, signal.SIG_IGN) # Ctrl-C is the parent's business
+    gc.set_threshold(100_000, 20, 20) # a file makes many objects and few cycles
     _limit_memory(memory)
     jobs,answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

@@ -13,11 +13,11 @@ from typing import Any, Callable, Sequence
 from ..evidence.errors import FileGone, SourceError, UsageError
 from ..evidence.interchange import permalink
 from ..evidence.packet import Channel, Evidence, Reply, Scope, counted
-from ..evidence.text import sha256, split_lines, text_at, text_hash
+from ..evidence.text import sha256, text_hash
 from ..extract.readers import EMPTY, NO_TEXT
 from ..index.lexical import Hit, search_words
 from ..index.reader import Index, IndexedSource, Passage
-from ..index.words import Term, marks, query_terms
+from ..index.words import Marker, Term, query_terms
 from ..sources.admission import admits, path_filter
 from ..sources.defaults import defaults
 from ..sources.files import file_state, read_file
@@ -176,28 +176,16 @@ def freshness(profile: Profile, passage: Passage) -> str:
     except SourceError: return "unknown"
 
 # %% ../../nbs/retrieve/42_search.ipynb #67a400f8
-class _Pages:
-    "Texts of pages, each read once for a reply"
-    def __init__(self, index: Index): self.index,self._pages = index,{}
-    def __call__(self, passage: Passage) -> tuple[list[str], str|None]:
-        key = passage.extraction, passage.span.page
-        if key not in self._pages:
-            text,label = self.index.page(*key)
-            self._pages[key] = split_lines(text), label
-        return self._pages[key]
-
-def _evidence(profile: Profile, pages: _Pages, passage: Passage, hit: Hit, rank: int, terms: list[Term], fresh: dict[int, str]) -> Evidence:
-    lines,label = pages(passage)
-    text = text_at(lines, passage.span)
+def _evidence(profile: Profile, passage: Passage, text: str, label: str|None, hit: Hit, rank: int, terms: list[Term], marker: Marker, fresh: dict[int, str]) -> Evidence:
     citation = passage.cite(text_hash(text))
-    found = marks(text, terms)
-    around = {surface for _,_,surface in marks("\n".join([passage.title, *passage.heading]), terms)}
+    found = marker(text)
+    around = marker.surfaces("\n".join([passage.title, *passage.heading]))
     template = profile.sources[passage.source].url
     if passage.document not in fresh: fresh[passage.document] = freshness(profile, passage)
-    surfaces = dict.fromkeys(term.surface for term in terms)
+    surfaces,inside = dict.fromkeys(term.surface for term in terms), {surface for _,_,surface in found}
     return Evidence(citation=citation, text=text, title=passage.title or passage.path, heading=passage.heading, label=label, anchor=passage.anchor, rank=rank, score=_score(hit),
                     url=permalink(citation, template, text, passage.anchor) if template else None, channels={"lexical": Channel(rank=rank, score=_score(hit))},
-                    terms=tuple(surface for surface in surfaces if surface in around or any(surface==mark[2] for mark in found)),
+                    terms=tuple(surface for surface in surfaces if surface in around or surface in inside),
                     marks=tuple((start, end) for start,end,_ in found), freshness=fresh[passage.document])
 
 def _score(hit: Hit) -> float: return float(f"{hit.score:.9g}") # what differs in the last places differs by the history of the index only
@@ -208,13 +196,7 @@ def _place(passage: Passage) -> tuple:
 def _best(view: View, terms: list[Term], asked: Request, documents: list[int]|None) -> tuple[list[Hit], dict[int, Passage]]:
     "The best hits, equal scores in order of source, path and place: how an index came about does not show"
     if documents is not None and not documents: return [], {}
-    limit = asked.limit+50
-    while True: # all that are as good as the last one must be seen before they can be put in order
-        hits = search_words(view.index, terms, limit, documents)
-        if len(hits) < limit or _score(hits[-1]) < _score(hits[asked.limit-1]): break
-        limit *= 4
-    cut = _score(hits[asked.limit-1]) if len(hits) >= asked.limit else float("-inf")
-    hits = [hit for hit in hits if _score(hit) >= cut]
+    hits = search_words(view.index, terms, asked.limit, documents)
     passages = view.index.passages([hit.passage for hit in hits])
     return sorted(hits, key=lambda hit: (-_score(hit), _place(passages[hit.passage])))[:asked.limit], passages
 
@@ -253,8 +235,9 @@ def search(
     documents,scope_notes = _chosen(view, asked, sources)
     scope = _scope(view, asked, sources, documents, (*notes, *unsearched, *changed, *scope_notes))
     hits,passages = _best(view, terms, asked, documents)
-    pages,fresh = _Pages(view.index), {}
-    items = [_evidence(view.profile, pages, passages[hit.passage], hit, rank, terms, fresh) for rank,hit in enumerate(hits, 1)]
+    marker,fresh = Marker(terms), {}
+    texts = view.index.texts(passages[hit.passage] for hit in hits)
+    items = [_evidence(view.profile, passages[hit.passage], *texts[hit.passage], hit, rank, terms, marker, fresh) for rank,hit in enumerate(hits, 1)]
     if terms and not items and scope.unreadable:
         scope = scope.model_copy(update=dict(notes=(*scope.notes, f"{counted(scope.unreadable, 'file')} in scope could not be read, so this is no proof of absence; 'mimirag status --unreadable' lists them")))
     return Reply(query=text, outcome=_outcome(items, terms, unsearched, changed, scope), items=tuple(items), scope=scope, generation=view.index.generation)
