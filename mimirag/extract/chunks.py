@@ -73,7 +73,7 @@ def _pieces(lines: list[str], blocks: tuple[Block, ...], sizes: Sizes) -> Iterat
         if size <= sizes.target: yield block, size
         else:
             for n,(first,last) in enumerate(_cut_block(lines, block, sizes)):
-                yield Block(block.kind if not n or block.kind!="heading" else "paragraph", first, last, block.level, block.text, block.line, block.anchor), sum(map(len, lines[first-1:last]))
+                yield Block(block.kind if not n or block.kind!="heading" else "paragraph", first, last, block.level if not n else 0, block.text, block.line, block.anchor), sum(map(len, lines[first-1:last]))
 
 @dataclass(slots=True)
 class _Pack:
@@ -99,12 +99,11 @@ def _packed(lines: list[str], blocks: tuple[Block, ...], sizes: Sizes, path: lis
     def done(): return pack.pieces, pack.above if pack.above is not None else tuple(heading.text for heading in path if heading.text)
     for piece,size in _pieces(lines, blocks, sizes):
         alone = piece.first==piece.last and size > sizes.line
-        if pack.pieces and (alone or pack.size+size > sizes.target or piece.kind=="heading" and pack.text and pack.size >= sizes.least):
+        if pack.pieces and (alone or pack.size+size > sizes.target or piece.level and pack.text and pack.size >= sizes.least):
             yield done()
             pack = _Pack()
-        if piece.kind=="heading":
-            while path and path[-1].level >= piece.level: path.pop()
-            path.append(piece)
+        if piece.level: path[:] = [heading for heading in path if heading.level < piece.level]
+        if piece.kind=="heading": path.append(piece)
         pack.add(piece, size, path)
         if alone:
             yield done()

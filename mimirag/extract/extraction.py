@@ -17,7 +17,7 @@ class Block:
     kind: str         # heading, paragraph, list, table, code, quote, html; `meta` is front matter, which is no content
     first: int        # First line, from 1
     last: int         # Last line, included
-    level: int = 0    # Of a heading, from 1
+    level: int = 0    # Of a heading, from 1; of another block, the level of the headings that it no longer stands under, or 0
     text: str = ""    # Of a heading, without its markup
     line: int = 0     # Of a heading: the line of its words, which may have a rule above
     anchor: str = ""  # Nearest `id` before or around it (HTML)

@@ -77,6 +77,8 @@ class _Renderer:
         self.kinds = []         # what the text being gathered is, as (kind, level)
         self.anchor = ""        # nearest id before the text being gathered
         self.visible = []       # (depth, whether) of open elements that set it
+        self.lists = []         # of open definition lists the anchor before, and whether one of their terms has an anchor
+        self.back = 0           # level of the terms that the next piece no longer stands under
 
     def text(self, text: str):
         if not self.visible or self.visible[-1][1]: self.inline.append(text)
@@ -87,12 +89,14 @@ class _Renderer:
         self.inline = []
         if kind=="code": lines = text.replace(_BREAK, "\n").strip("\n").split("\n") if text.strip() else []
         else: lines = [line for part in text.split(_BREAK) if (line := _SPACE.sub(" ", part).strip(" "))]
-        if lines: self._add(Piece(kind, [" ".join(lines)] if kind=="heading" else lines, level, self.anchor))
+        if not lines: return
+        self._add(Piece(kind, [" ".join(lines)] if kind=="heading" and level <= 6 else lines, level or self.back, self.anchor))
+        self.back = 0
 
     def _add(self, piece: Piece):
         pieces = self.frames[-1]
         last = pieces[-1] if pieces else None
-        if last and piece.kind in ("list", "table") and (last.kind, last.anchor)==(piece.kind, piece.anchor): last.lines.extend(piece.lines)
+        if last and not piece.level and piece.kind in ("list", "table") and (last.kind, last.anchor)==(piece.kind, piece.anchor): last.lines.extend(piece.lines)
         else: pieces.append(piece)
 
     def enter(self, tag: str, attributes: dict):
@@ -103,6 +107,8 @@ class _Renderer:
         elif tag=="img" and (alt := attributes.get("alt")): self.text(alt)
         if not block: return
         if tag in _HEADINGS: self.kinds.append(("heading", _HEADINGS[tag]))
+        elif tag=="dl": self.lists.append([self.anchor, False])
+        elif tag=="dt": self._term(bool(attributes and attributes.get("id")))
         elif tag in _PRE: self.kinds.append(_CODE)
         elif tag=="li": self.kinds.append(("list", 0))
         elif tag=="tr": self.rows.append([])
@@ -112,10 +118,18 @@ class _Renderer:
         "An element at a depth, or deeper, has ended"
         while self.visible and self.visible[-1][0] >= depth: self.visible.pop()
 
+    def _term(self, named: bool):
+        "A term that can be linked to is a heading below all headings: what it defines is a section"
+        if named and self.lists: self.lists[-1][1] = True
+        self.kinds.append(("heading", 6+len(self.lists)) if named and self.lists else ("paragraph", 0))
+
     def leave(self, tag: str):
         if tag not in _BLOCKS: return
         if self.inline: self.flush()
-        if tag in _HEADINGS or tag in _PRE or tag=="li": self.kinds.pop()
+        if tag in _HEADINGS or tag in _PRE or tag in ("li", "dt"): self.kinds.pop()
+        elif tag=="dl":
+            if self.lists[-1][1]: self.anchor,self.back = self.lists[-1][0], 6+len(self.lists)
+            self.lists.pop()
         elif tag in ("td", "th") and self.rows: self.rows[-1].append(self.frames.pop())
         elif tag=="tr": self._row(self.rows.pop())
 

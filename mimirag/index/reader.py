@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Iterable, Iterator, NamedTuple
+from typing import Any, Iterable, Iterator, NamedTuple
 from ..evidence.citation import Citation
 from ..evidence.errors import BadIndex
 from ..evidence.text import Span, sha256, split_lines, text_at, text_hash
@@ -88,6 +88,7 @@ class Opened:
         self.path = Path(path)
         self.stamp = _stamp(self.path) # taken first: a file that is published in between will be noticed
         self._database = connect(self.path)
+        self.derived: dict[str, Any] = {} # what others made of it, and want to keep while it is open
         self.meta: dict[str, str] = dict(self.rows("SELECT key, value FROM meta"))
 
     def rows(self, sql: str, values: tuple|dict = ()) -> list[tuple]:

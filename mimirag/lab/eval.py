@@ -86,11 +86,15 @@ class Targets:
         return exact or [row["id"] for row in rows if not row["meta"].get("anchor")]
 
     def _overlapping(self, item: Evidence, rows: list[dict]) -> list[str]:
+        "Rows that share characters with a passage, first the one with the most different words of the query, then the one that shares most"
         starts = self._line_starts(item.path)
         start,end = starts[item.lines[0]-1], starts[item.lines[1]]
         if item.citation.span.chars: start,end = start+item.citation.span.chars[0]-1, start+item.citation.span.chars[1]
-        shared = {row["id"]: min(end, row["meta"]["end"])-max(start, row["meta"]["start"]) for row in rows}
-        return [id for id,size in sorted(shared.items(), key=lambda pair: -pair[1]) if size > 0]
+        shared = {}
+        for row in rows:
+            first,last = max(start, row["meta"]["start"]), min(end, row["meta"]["end"])
+            if first < last: shared[row["id"]] = len({item.text[a:b].casefold() for a,b in item.marks if first <= start+a < last}), last-first
+        return sorted(shared, key=shared.get, reverse=True)
 
     def _line_starts(self, path: str) -> list[int]:
         "Offset of each line in code points, and of the end"

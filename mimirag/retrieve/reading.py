@@ -30,8 +30,9 @@ def headings_above(found: Extraction, cited: Citation) -> list[str]:
     for number in range(1, page+1):
         for block in found.pages[number-1].blocks:
             if number==page and block.first > cited.span.last: continue
-            if block.kind=="heading": path = [*(heading for heading in path if heading.level < block.level), block]
-            elif number==page and block.last >= cited.span.first: above = path if above is None else [one for one,other in zip(above, path) if one is other]
+            if block.level: path = [heading for heading in path if heading.level < block.level]
+            if block.kind=="heading": path.append(block)
+            elif number==page and block.last >= cited.span.first: above = list(path) if above is None else [one for one,other in zip(above, path) if one is other]
     return [heading.text for heading in (path if above is None else above) if heading.text]
 
 def read_original(cited: Citation, verdict: Verdict, found: Extraction, context: int) -> Reading:
