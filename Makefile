@@ -1,11 +1,12 @@
 # make demo   set up what it needs, index the example documents, ask, check a citation
 # make test   set up, and run every check
+# make bench  CORPORA=folder: speed and size beside floors and peers
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 UV     := UV_FIND_LINKS="$(PIP_FIND_LINKS)" VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/python -m uv pip install -q
 
-.PHONY: demo test clean schemas readme fixtures
+.PHONY: demo test bench clean schemas readme fixtures
 
 demo: $(VENV)/demo.done
 	@$(BIN)/python tools/demo.py
@@ -28,6 +29,11 @@ $(VENV)/demo.done: $(VENV)/made settings.ini setup.py pyproject.toml
 $(VENV)/test.done: $(VENV)/made settings.ini setup.py pyproject.toml
 	@$(UV) -e '.[dev,pdf,lab]'
 	@touch $@
+
+# Speed and size beside floors and peers: make bench CORPORA=folder-of-corpora
+bench: $(VENV)/test.done
+	@$(UV) tantivy bm25s
+	@$(BIN)/python tools/bench.py "$(CORPORA)"
 
 # Files that are made from others, and committed: the checks compare them
 schemas: $(VENV)/test.done

@@ -141,7 +141,7 @@ def _say_report(report, most: int = 20):
 @_profile
 @_json
 def search(query, limit, sources, paths, kinds, since, until, pipeline, full, brackets, profile, json_):
-    "Find evidence for QUERY: words, taken literally."
+    "Find evidence for QUERY: words, taken literally; in double quotes, exactly as written."
     with _open(profile) as kb: reply = kb.search(" ".join(query), limit, sources or None, paths or None, kinds or None, since, until, pipeline)
     if json_: _say_json(reply)
     else:

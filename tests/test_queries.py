@@ -74,3 +74,19 @@ def test_filters_and_counts(kb_of):
 def test_every_hit_explains_itself(texts):
     item = texts("The relief valve opens at 6.2 bar.", "Another pump.").search("opening valve pressure")[0]
     assert item.terms==("opening", "valve") and [item.text[a:b] for a,b in item.marks]==["valve", "opens"] and item.channels["lexical"].rank==1
+
+@pytest.mark.parametrize("query,paths", [
+    ('"foo-bar"', ["a.md"]), ('"foo bar"', ["b.md"]), ('“foobar”', ["c.md"]), ('"1.0.2"', ["b.md"]), ('limit "the first day"', ["d.md"]), ('"备份任务"', ["e.md"]), ('"FIRST Day"', ["d.md"]),
+    ('"foo-bar" "alpha"', ["a.md"])])
+def test_quoted_words_stand_as_written(kb_of, query, paths):
+    kb = kb_of({"a.md": "alpha foo-bar\n", "b.md": "A foo, bar 1.0.2.\n", "c.md": "foobar 1.0.21\n", "d.md": "On the first\nday, the limit.\n", "e.md": "系统备份任务失败\n", "f.md": "A day, the first: limit. 任务备份\n"})
+    reply = kb.search(query)
+    assert [item.path for item in reply]==paths and reply.outcome=="found"
+
+def test_quoted_words_that_stand_nowhere(kb_of):
+    "Their words are looked for, and the reply says what it is"
+    kb = kb_of({"a.md": "The valve of the pump.\n", "b.md": "A pump.\n"})
+    reply = kb.search('"pump valve"')
+    assert reply.outcome=="weak" and {item.path for item in reply}=={"a.md", "b.md"} and "no passage holds “pump valve” as written" in reply.scope.notes[0]
+    assert kb.search('"zebra quagga"').outcome=="none" and kb.search('12" of "water').outcome!="not_searched"
+    assert kb.search('"pump \ud800valve" \x1b[31m').scope.notes

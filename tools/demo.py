@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 MIMIRAG = [sys.executable, "-m", "mimirag"]
-QUESTION = "At what pressure does the relief valve open?"
+QUESTION = "At how many bar does the relief valve open?"
 
 def say(text: str): print(f"\n\033[1m{text}\033[0m" if sys.stdout.isatty() else f"\n{text}", flush=True)
 

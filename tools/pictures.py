@@ -6,7 +6,7 @@ import base64, shutil, subprocess, sys, tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-QUESTION = "At what pressure does the relief valve open?"
+QUESTION = "At how many bar does the relief valve open?"
 
 def page(dark: bool) -> str:
     "The cards of one question on the example documents"

@@ -72,6 +72,7 @@ def search_words(
     terms: list[Term],   # What for; from `query_terms`
     limit: int,          # Hits to give, and all that are as good as the last of them
     documents: list[int]|None = None, # Only in these documents
+    among: Any = None,   # Only these passages, an array of numbers
 ) -> list[Hit]:          # The best first
     "Passages with any of the terms, by BM25"
     import numpy as np
@@ -79,6 +80,7 @@ def search_words(
     total = scores(index, terms)
     found = np.flatnonzero(total > 0)
     if documents is not None: found = found[np.isin(np.frombuffer(index.arrays["document"], "<u4")[found], documents)]
+    if among is not None: found = np.intersect1d(found, among)
     if len(found) > limit: found = found[total[found] >= np.partition(total[found], -limit)[-limit]*(1-1e-9)]
     order = found[np.argsort(-total[found], kind="stable")]
     return list(map(Hit, order.tolist(), total[order].tolist()))

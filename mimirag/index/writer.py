@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Iterator
 from ..evidence.errors import BadIndex
 from ..evidence.text import sha256, split_lines, text_at, text_hash
-from .postings import POSTING, Postings
+from .postings import POSTING, Postings, batches
 from .reader import Index, key_of
 from .schema import create, fingerprint
 from ..sources.profile import Profile
@@ -109,24 +109,13 @@ def generation_of(database) -> str:
     parts = [fingerprint(), *(f"{source}\0{path}\0{file.hex()}\0{extractor}\0{digest.hex()}" for source,path,file,extractor,digest in rows)]
     return sha256("\n".join(parts).encode())[:16]
 
-def _batches(database, most: int = 2**22) -> Iterator[list[bytes]]:
-    "All postings, some megabytes at a time"
-    batch,size = [], 0
-    for data, in database.execute("SELECT data FROM posting"):
-        batch.append(data)
-        size += len(data)
-        if size > most:
-            yield batch
-            batch,size = [], 0
-    yield batch
-
 def check_whole(database):
     "The last check before publishing; raises `BadIndex` if a new index is damaged or incomplete"
     import numpy as np
     said = [row[0] for row in database.execute("PRAGMA integrity_check")]
     if said!=["ok"]: raise BadIndex(f"the new index did not pass SQLite's integrity check ({said[0]}) and was not published; the disk may be failing")
     tokens = database.execute("SELECT sum(size) FROM chunk").get or 0
-    counted = sum(int(np.frombuffer(b"".join(data), POSTING)["often"].sum(dtype=np.uint64)) for data in _batches(database))
+    counted = sum(int(np.frombuffer(b"".join(data), POSTING)["often"].sum(dtype=np.uint64)) for _,data in batches(database.execute("SELECT token, data FROM posting")))
     if tokens!=counted: raise BadIndex(f"the new index has passages of {tokens:,} tokens but postings of {counted:,} and was not published; run 'mimirag index --rebuild'")
 
 def passage_arrays(database) -> dict[str, bytes]:

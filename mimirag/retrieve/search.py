@@ -16,6 +16,7 @@ from ..evidence.packet import Channel, Evidence, Reply, Scope, counted
 from ..evidence.text import sha256, text_hash
 from ..extract.readers import EMPTY, NO_TEXT
 from ..index.lexical import Hit, search_words
+from ..index.phrases import MOST_CHECKED, quoted, search_exact
 from ..index.reader import Index, IndexedSource, Passage
 from ..index.words import Marker, Term, query_terms
 from ..sources.admission import admits, path_filter
@@ -193,20 +194,27 @@ def _score(hit: Hit) -> float: return float(f"{hit.score:.9g}") # what differs i
 def _place(passage: Passage) -> tuple:
     return passage.source, passage.path, passage.span.page or 0, passage.span.first, passage.span.chars or ()
 
-def _best(view: View, terms: list[Term], asked: Request, documents: list[int]|None) -> tuple[list[Hit], dict[int, Passage]]:
-    "The best hits, equal scores in order of source, path and place: how an index came about does not show"
-    if documents is not None and not documents: return [], {}
-    hits = search_words(view.index, terms, asked.limit, documents)
+def _best(view: View, query: str, terms: list[Term], limit: int, documents: list[int]|None) -> tuple[list[Hit], dict[int, Passage], str]:
+    "The best hits, their passages, and what is to be said of quoted words; equal scores in order of source, path and place: how an index came about does not show"
+    if documents is not None and not documents: return [], {}, ""
+    order = lambda hits, passages: sorted(hits, key=lambda hit: (-_score(hit), _place(passages[hit.passage])))[:limit]
+    phrases,note = quoted(query), ""
+    if phrases:
+        hits,passages,complete = search_exact(view.index, terms, phrases, limit, documents)
+        if hits: return order(hits, passages), passages, ""
+        note = f"{'no passage' if complete else f'none of the {MOST_CHECKED:,} best passages'} holds {' and '.join(f'“{phrase}”' for phrase in phrases)} as written; what was found holds some of the words"
+    hits = search_words(view.index, terms, limit, documents)
     passages = view.index.passages([hit.passage for hit in hits])
-    return sorted(hits, key=lambda hit: (-_score(hit), _place(passages[hit.passage])))[:asked.limit], passages
+    return order(hits, passages), passages, note
 
 # %% ../../nbs/retrieve/42_search.ipynb #8b79d7a4
-def _outcome(items: list[Evidence], terms: list[Term], unsearched: list[str], changed: list[str], scope: Scope) -> str:
+def _outcome(items: list[Evidence], terms: list[Term], unsearched: list[str], changed: list[str], scope: Scope, inexact: bool) -> str:
     if not terms: return "not_searched"
     if unsearched: return "degraded"
     if not scope.searched and not scope.unreadable: return "not_searched"
     if not items: return "degraded" if scope.unreadable or changed else "none"
     asked = {term.surface for term in terms}
+    if inexact: return "weak"
     return "found" if max(len(item.terms) for item in items) >= defaults()["outcome"]["coverage"]*len(asked) else "weak"
 
 def _filters(asked: Request) -> dict[str, tuple[str, ...]]:
@@ -234,13 +242,14 @@ def search(
     unsearched,changed = _source_notes(view, sources), _changed_notes(view, sources)
     documents,scope_notes = _chosen(view, asked, sources)
     scope = _scope(view, asked, sources, documents, (*notes, *unsearched, *changed, *scope_notes))
-    hits,passages = _best(view, terms, asked, documents)
+    hits,passages,inexact = _best(view, text, terms, asked.limit, documents)
+    if inexact: scope = scope.model_copy(update=dict(notes=(*scope.notes, inexact)))
     marker,fresh = Marker(terms), {}
     texts = view.index.texts(passages[hit.passage] for hit in hits)
     items = [_evidence(view.profile, passages[hit.passage], *texts[hit.passage], hit, rank, terms, marker, fresh) for rank,hit in enumerate(hits, 1)]
     if terms and not items and scope.unreadable:
         scope = scope.model_copy(update=dict(notes=(*scope.notes, f"{counted(scope.unreadable, 'file')} in scope could not be read, so this is no proof of absence; 'mimirag status --unreadable' lists them")))
-    return Reply(query=text, outcome=_outcome(items, terms, unsearched, changed, scope), items=tuple(items), scope=scope, generation=view.index.generation)
+    return Reply(query=text, outcome=_outcome(items, terms, unsearched, changed, scope, bool(inexact)), items=tuple(items), scope=scope, generation=view.index.generation)
 
 def _scope(view: View, asked: Request, sources: list[str], documents: list[int]|None, notes: Sequence[str]) -> Scope:
     number = int(view.index.meta["documents"]) if documents is None else len(documents)
