@@ -214,3 +214,12 @@ def test_a_heading_without_end(kb_of, name, text):
     kb = kb_of({name: text.format("word "*50_000+"ending")})
     item = kb.search("plover")[0]
     assert sum(map(len, item.heading)) <= 210 and kb.search("ending").items and kb.profile.index.stat().st_size < 3_000_000
+
+def test_notebooks(kb_of):
+    "Cells in order, outputs as text, and a link to the cell; a file that is no notebook is listed"
+    cells = [dict(cell_type="markdown", id="top", source=["# Drift\n", "\n", "The plover drifts."]), dict(cell_type="code", id="fit", source="fit(knot)", outputs=[dict(output_type="stream", text=["walrus 0.31\n"]), dict(output_type="display_data", data={"image/png": "iVBOR"})])]
+    kb = kb_of({"a.ipynb": json.dumps(dict(nbformat=4, cells=cells)), "bad.ipynb": "{", "old.ipynb": json.dumps(dict(worksheets=[dict(cells=[dict(cell_type="code", input="heron()")])]))})
+    assert [kb.search(word)[0].path for word in ("plover", "knot", "walrus", "heron")]==["a.ipynb"]*3+["old.ipynb"] and not kb.search("iVBOR").items
+    item = kb.search("walrus")[0]
+    assert item.heading==("Drift",) and item.citation.extractor=="notebook/1" and kb.resolve(item).holds and kb.read(item).title=="Drift"
+    assert [entry.path for entry in kb.report.unreadable]==["bad.ipynb"] and "not a notebook" in kb.report.unreadable[0].reason

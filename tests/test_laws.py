@@ -4,7 +4,7 @@
 2. No edit, however small, is answered `verified` and `current`.
 3. Whatever it is given, the resolver answers.
 """
-import os, shutil
+import json, os, shutil
 from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -18,7 +18,7 @@ from mimirag.sources.defaults import trying
 from mimirag.sources.profile import load_profile
 from pdf_writer import Pdf, show
 
-FORMATS = ["md", "rst", "html", "txt", "pdf"]
+FORMATS = ["md", "rst", "html", "txt", "pdf", "ipynb"]
 WORDS = ["valve", "opens", "at", "6.2", "bar", "seat", "pump", "Prüfung", "検査", "load-bearing", "x_y", "1.0.21", "the", "of", "every"]
 paragraphs = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=9), min_size=2, max_size=7)
 
@@ -30,6 +30,7 @@ def render(format: str, text: list[list[str]]) -> bytes:
         for page in (lines[:4], lines[4:]):
             if page: pdf.page(b"".join(show(60, 780-16*n, line.encode("cp1252", "replace").decode("cp1252")) for n,line in enumerate(page)))
         return pdf.build()
+    if format=="ipynb": return json.dumps(dict(cells=[dict(cell_type="markdown", source=line) for line in lines], nbformat=4)).encode()
     if format=="html": return ("<!DOCTYPE html><meta charset=utf-8><title>T</title>"+"".join(f"<p>{line}</p>\n" for line in lines)).encode()
     return ("\n\n".join(lines)+"\n").encode()
 

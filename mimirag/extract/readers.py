@@ -10,7 +10,7 @@ import re
 from functools import cache
 from importlib.metadata import version
 from ..evidence.errors import ExtractionError, OverLimit
-from . import html, markdown, pdf, plain, rst
+from . import html, markdown, notebook, pdf, plain, rst
 from .extraction import Extraction
 from ..sources.admission import format_of
 from ..sources.profile import Limits
@@ -21,7 +21,7 @@ def format_at(path: str, data: bytes) -> str:
     return format_of(path) or ("pdf" if data.startswith(b"%PDF-") else "text")
 
 EMPTY,NO_TEXT = "it is empty", "there is no text in it" # files that hide nothing: they have nothing
-_READERS = {"markdown": markdown.extract_markdown, "rst": rst.extract_rst, "html": html.extract_html, "text": plain.extract_plain}
+_READERS = {"markdown": markdown.extract_markdown, "rst": rst.extract_rst, "html": html.extract_html, "notebook": notebook.extract_notebook, "text": plain.extract_plain}
 
 def extract(
     path: str,                # Path of the file; its ending tells the format
@@ -50,7 +50,7 @@ def is_current(extractor: str, format: str) -> bool:
     return base==extractor_of(format) and (not plus or engine==f"charset-normalizer-{version('charset-normalizer')}")
 
 # %% ../../nbs/extract/27_readers.ipynb #6f359541
-_SEARCHABLE = {"markdown": markdown.searchable, "rst": rst.searchable}
+_SEARCHABLE = {"markdown": markdown.searchable, "rst": rst.searchable, "notebook": markdown.searchable}
 _CITATION = re.compile(r"mimir:[0-9]+:[^ \n]{1,16384}?;text=[0-9a-f]{64}|\bmc1-[a-z2-7]{26}\b")
 
 def searchable(extractor: str, text: str, kind: str) -> str:

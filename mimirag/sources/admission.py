@@ -25,7 +25,7 @@ def matcher(
     return lru_cache(4_096)(compiled.match)
 
 # %% ../../nbs/sources/11_admission.ipynb #41daae6c
-FORMATS = {"markdown": (".md", ".markdown", ".mdx"), "rst": (".rst",), "html": (".html", ".htm", ".xhtml"), "pdf": (".pdf",), "text": (".txt", ".text", ".log")}
+FORMATS = {"markdown": (".md", ".markdown", ".mdx"), "rst": (".rst",), "html": (".html", ".htm", ".xhtml"), "pdf": (".pdf",), "notebook": (".ipynb",), "text": (".txt", ".text", ".log")}
 _BY_ENDING = {ending: format for format,endings in FORMATS.items() for ending in endings}
 
 def format_of(path: str) -> str|None:
