@@ -74,6 +74,8 @@ def say_evidence(item: Evidence, full: bool, brackets: bool):
     changed = dict(stale="  the file has changed since it was indexed", gone="  the file is gone")
     click.echo(f"{click.style(f'{item.rank}. {heading}', bold=True)}{click.style(changed.get(item.freshness, ''), fg='red')}")
     click.echo(f"   {one_line(item.citation.where)}{label}  {click.style(item.id, fg='cyan')}  score {item.score:.4g}")
+    for other in item.alternates[:3]: click.echo(f"   also {one_line(other.where)}  {click.style(other.id, fg='cyan')}")
+    if len(item.alternates) > 3: click.echo(f"   and in {counted(len(item.alternates)-3, 'more place')} (--json lists them)")
     if item.url: click.echo(f"   {one_line(item.url)}")
     text,marks,left = (item.text, item.marks, 0) if full else excerpt(item.text, item.marks)
     click.echo("\n".join(f"   │ {line}".rstrip() for line in marked(text, marks, brackets).split("\n")))

@@ -104,3 +104,13 @@ def test_reports_do_not_answer_with_their_citations(kb_of):
     (kb.profile.root("docs")/"report.md").write_text(f"# Report\n\nAll well [{Citation.parse(cited).id}].\n\n<{cited}>\n")
     kb.build(workers=1)
     assert not [item for item in kb.search("markdown doc mimir").items if item.path=="report.md"] and kb.search("well").items
+
+def test_copies_leave_room_for_others(kb_of):
+    "Equal words under equal headings are one item when there is more to show, and the others are named; each citation holds"
+    copies = {f"v{n}/guide.md": "# Guide\n\nThe plover rule is kept.\n" for n in range(30)}
+    kb = kb_of({**copies, "other.md": "A plover, among many other birds of the shore that are not kept.\n", "headed.md": "# Other\n\nThe plover rule is kept.\n"})
+    reply = kb.search("plover", limit=3)
+    assert {item.path for item in reply}=={"v0/guide.md", "other.md", "headed.md"}
+    first = next(item for item in reply if item.path=="v0/guide.md")
+    assert len(first.alternates)==29 and all(kb.resolve(other).holds for other in first.alternates)
+    assert len(kb.search("plover", limit=32))==32 and not any(item.alternates for item in kb.search("plover", limit=32))

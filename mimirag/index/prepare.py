@@ -56,7 +56,12 @@ def _parts(text: str) -> Iterator[tuple[int, str]]:
         start = stop
     yield first, text[start:]
 
+def _alike(made: Chunk) -> int:
+    "A number for the words of a passage and the headings above it; white space and case do not count"
+    words = "\n".join([*made.heading, made.words]).casefold()
+    return key_of_string(" ".join(words.split()))
+
 def _row(key: int, made: Chunk, size: int) -> tuple:
     "A passage as a row of `chunk`, without the numbers that the index gives"
     span = made.span
-    return span.page, span.first, span.last, *(span.chars or (None, None)), json.dumps(made.heading, ensure_ascii=False), made.anchor, key, size
+    return span.page, span.first, span.last, *(span.chars or (None, None)), json.dumps(made.heading, ensure_ascii=False), made.anchor, key, size, _alike(made)

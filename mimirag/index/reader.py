@@ -34,12 +34,13 @@ class Passage:
     title: str
     extraction: int
     state: FileState
+    alike: int      # Equal for passages of the same words under the same headings
 
     def cite(self, text_hash: str) -> Citation:
         "The citation of this passage, whose words have a hash"
         return Citation(kind="doc", version=self.file, source=self.source, path=self.path, extract=self.extract, span=self.span, text=text_hash)
 
-_PASSAGE = """SELECT c.id, c.document, d.source, d.path, c.page, c.first, c.last, c.start, c.stop, c.heading, c.anchor, e.file, e.extractor, e.digest, e.title, e.id, d.state
+_PASSAGE = """SELECT c.id, c.document, d.source, d.path, c.page, c.first, c.last, c.start, c.stop, c.heading, c.anchor, e.file, e.extractor, e.digest, e.title, e.id, d.state, c.alike
     FROM chunk c JOIN document d ON d.id=c.document JOIN extraction e ON e.id=d.extraction"""
 
 _TEXTS = """SELECT c.id, p.id, p.label, p.first, p.text FROM chunk c JOIN document d ON d.id=c.document JOIN page p ON p.extraction=d.extraction AND p.number=coalesce(c.page, 0)
@@ -47,9 +48,9 @@ _TEXTS = """SELECT c.id, p.id, p.label, p.first, p.text FROM chunk c JOIN docume
     WHERE c.id IN (SELECT value FROM json_each(?)) ORDER BY c.id, p.first"""
 
 def _passage(row) -> Passage:
-    id,document,source,path,page,first,last,start,stop,heading,anchor,file,extractor,digest,title,extraction,state = row
+    id,document,source,path,page,first,last,start,stop,heading,anchor,file,extractor,digest,title,extraction,state,alike = row
     return Passage(id, document, source, path, Span(first, last, page, (start, stop) if start else None), tuple(json.loads(heading)), anchor,
-                   file.hex(), f"{extractor}:{digest.hex()}", title, extraction, read_state(state))
+                   file.hex(), f"{extractor}:{digest.hex()}", title, extraction, read_state(state), alike)
 
 class IndexedSource(NamedTuple):
     "A source as it was declared when the index was built"

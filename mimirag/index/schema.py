@@ -24,7 +24,7 @@ CREATE TABLE extraction(id INTEGER PRIMARY KEY, file BLOB NOT NULL, extractor TE
 CREATE TABLE page(id INTEGER PRIMARY KEY, extraction INTEGER NOT NULL, number INTEGER NOT NULL, first INTEGER NOT NULL, label TEXT, text BLOB NOT NULL, UNIQUE(extraction, number, first));
 CREATE TABLE document(id INTEGER PRIMARY KEY, source TEXT NOT NULL, path TEXT NOT NULL, extraction INTEGER NOT NULL, state TEXT NOT NULL, UNIQUE(source, path));
 CREATE TABLE chunk(id INTEGER PRIMARY KEY, document INTEGER NOT NULL, page INTEGER, first INTEGER NOT NULL, last INTEGER NOT NULL, start INTEGER, stop INTEGER,
-    heading TEXT NOT NULL, anchor TEXT NOT NULL, key INTEGER NOT NULL, size INTEGER NOT NULL);
+    heading TEXT NOT NULL, anchor TEXT NOT NULL, key INTEGER NOT NULL, size INTEGER NOT NULL, alike INTEGER NOT NULL);
 CREATE INDEX chunk_document ON chunk(document);
 CREATE INDEX chunk_key ON chunk(key);
 CREATE TABLE unreadable(source TEXT NOT NULL, path TEXT NOT NULL, reason TEXT NOT NULL, state TEXT NOT NULL, PRIMARY KEY(source, path)) WITHOUT ROWID;

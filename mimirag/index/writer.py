@@ -62,7 +62,7 @@ class Writer:
         document = self.one("INSERT INTO document(source, path, extraction, state) VALUES(?, ?, ?, ?) RETURNING id", (source, path, extraction, made["state"]))
         self.dirty = True
         ids = list(islice(self._unused, len(made["chunks"])))
-        self.database.executemany("INSERT INTO chunk VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [(id, document, *row) for id,row in zip(ids, made["chunks"])])
+        self.database.executemany("INSERT INTO chunk VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [(id, document, *row) for id,row in zip(ids, made["chunks"])])
         self.postings.add(made["postings"], ids)
         self.added += 1
 

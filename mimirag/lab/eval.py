@@ -148,7 +148,7 @@ def _write_text(root: Path, number: int, row: dict) -> str:
 
 # %% ../../nbs/lab/60_eval.ipynb #83414aee
 def _ranking(reply: Reply, targets: Targets, depth: int) -> list[str]:
-    ids = dict.fromkeys(id for item in reply for id in targets.ids(item))
+    ids = dict.fromkeys(id for item in reply for place in (item, *(item.model_copy(update=dict(citation=other)) for other in item.alternates)) for id in targets.ids(place))
     return list(ids)[:depth]
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import os, re
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Callable, Sequence
+from ..evidence.citation import Citation
 from ..evidence.errors import FileGone, SourceError, UsageError
 from ..evidence.interchange import permalink
 from ..evidence.packet import Channel, Evidence, Reply, Scope, counted
@@ -177,7 +178,7 @@ def freshness(profile: Profile, passage: Passage) -> str:
     except SourceError: return "unknown"
 
 # %% ../../nbs/retrieve/42_search.ipynb #67a400f8
-def _evidence(profile: Profile, passage: Passage, text: str, label: str|None, hit: Hit, rank: int, terms: list[Term], marker: Marker, fresh: dict[int, str]) -> Evidence:
+def _evidence(profile: Profile, passage: Passage, text: str, label: str|None, hit: Hit, rank: int, terms: list[Term], marker: Marker, fresh: dict[int, str], alternates: tuple[Citation, ...]) -> Evidence:
     citation = passage.cite(text_hash(text))
     found = marker(text)
     around = marker.surfaces("\n".join([passage.title, *passage.heading]))
@@ -187,17 +188,16 @@ def _evidence(profile: Profile, passage: Passage, text: str, label: str|None, hi
     return Evidence(citation=citation, text=text, title=passage.title or passage.path, heading=passage.heading, label=label, anchor=passage.anchor, rank=rank, score=_score(hit),
                     url=permalink(citation, template, text, passage.anchor) if template else None, channels={"lexical": Channel(rank=rank, score=_score(hit))},
                     terms=tuple(surface for surface in surfaces if surface in around or surface in inside),
-                    marks=tuple((start, end) for start,end,_ in found), freshness=fresh[passage.document])
+                    marks=tuple((start, end) for start,end,_ in found), freshness=fresh[passage.document], alternates=alternates)
 
 def _score(hit: Hit) -> float: return float(f"{hit.score:.9g}") # what differs in the last places differs by the history of the index only
 
 def _place(passage: Passage) -> tuple:
     return passage.source, passage.path, passage.span.page or 0, passage.span.first, passage.span.chars or ()
 
-def _best(view: View, query: str, terms: list[Term], limit: int, documents: list[int]|None) -> tuple[list[Hit], dict[int, Passage], str]:
+def _matching(view: View, query: str, terms: list[Term], limit: int, documents: list[int]|None) -> tuple[list[Hit], dict[int, Passage], str]:
     "The best hits, their passages, and what is to be said of quoted words; equal scores in order of source, path and place: how an index came about does not show"
-    if documents is not None and not documents: return [], {}, ""
-    order = lambda hits, passages: sorted(hits, key=lambda hit: (-_score(hit), _place(passages[hit.passage])))[:limit]
+    order = lambda hits, passages: sorted(hits, key=lambda hit: (-_score(hit), _place(passages[hit.passage])))
     phrases,note = quoted(query), ""
     if phrases:
         hits,passages,complete = search_exact(view.index, terms, phrases, limit, documents)
@@ -206,6 +206,27 @@ def _best(view: View, query: str, terms: list[Term], limit: int, documents: list
     hits = search_words(view.index, terms, limit, documents)
     passages = view.index.passages([hit.passage for hit in hits])
     return order(hits, passages), passages, note
+
+def _best(view: View, query: str, terms: list[Term], limit: int, documents: list[int]|None) -> tuple[list[list[Hit]], dict[int, Passage], str]:
+    "The best hits, of equal words together where there is no room for all, their passages, and a note"
+    if documents is not None and not documents: return [], {}, ""
+    reach = limit+16
+    while True:
+        hits,passages,note = _matching(view, query, terms, reach, documents)
+        alike = [passages[hit.passage].alike for hit in hits]
+        if len(set(alike)) >= limit or len(hits) < reach: return _grouped(hits, alike, limit), passages, note
+        reach *= 4
+
+def _grouped(hits: list[Hit], alike: list[int], limit: int) -> list[list[Hit]]:
+    "Hits for each item of a reply: one, and those of equal words for which there is no room as items of their own"
+    room,groups,first = limit-len(set(alike)), [], {}
+    for hit,words in zip(hits, alike):
+        if words in first and room <= 0: first[words].append(hit)
+        else:
+            room -= words in first
+            groups.append([hit])
+            first.setdefault(words, groups[-1])
+    return groups[:limit]
 
 # %% ../../nbs/retrieve/42_search.ipynb #8b79d7a4
 def _outcome(items: list[Evidence], terms: list[Term], unsearched: list[str], changed: list[str], scope: Scope, inexact: bool) -> str:
@@ -242,11 +263,14 @@ def search(
     unsearched,changed = _source_notes(view, sources), _changed_notes(view, sources)
     documents,scope_notes = _chosen(view, asked, sources)
     scope = _scope(view, asked, sources, documents, (*notes, *unsearched, *changed, *scope_notes))
-    hits,passages,inexact = _best(view, text, terms, asked.limit, documents)
+    groups,passages,inexact = _best(view, text, terms, asked.limit, documents)
     if inexact: scope = scope.model_copy(update=dict(notes=(*scope.notes, inexact)))
     marker,fresh = Marker(terms), {}
-    texts = view.index.texts(passages[hit.passage] for hit in hits)
-    items = [_evidence(view.profile, passages[hit.passage], *texts[hit.passage], hit, rank, terms, marker, fresh) for rank,hit in enumerate(hits, 1)]
+    texts = view.index.texts(passages[hit.passage] for hits in groups for hit in hits)
+    items = []
+    for rank,(hit,*others) in enumerate(groups, 1):
+        alternates = tuple(passages[other.passage].cite(text_hash(texts[other.passage][0])) for other in others)
+        items.append(_evidence(view.profile, passages[hit.passage], *texts[hit.passage], hit, rank, terms, marker, fresh, alternates))
     if terms and not items and scope.unreadable:
         scope = scope.model_copy(update=dict(notes=(*scope.notes, f"{counted(scope.unreadable, 'file')} in scope could not be read, so this is no proof of absence; 'mimirag status --unreadable' lists them")))
     return Reply(query=text, outcome=_outcome(items, terms, unsearched, changed, scope, bool(inexact)), items=tuple(items), scope=scope, generation=view.index.generation)
