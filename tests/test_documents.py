@@ -223,3 +223,12 @@ def test_notebooks(kb_of):
     item = kb.search("walrus")[0]
     assert item.heading==("Drift",) and item.citation.extractor=="notebook/1" and kb.resolve(item).holds and kb.read(item).title=="Drift"
     assert [entry.path for entry in kb.report.unreadable]==["bad.ipynb"] and "not a notebook" in kb.report.unreadable[0].reason
+
+@pytest.mark.parametrize("after", ["<table><tr><td>one plover</td><td>two</td></tr></table>", "<p>one plover</p>", "<ul><li>one plover</li></ul>", "<pre>one plover</pre>", "one plover"])
+def test_what_follows_a_definition_list_is_not_under_its_last_term(kb_of, after):
+    kb = kb_of({"a.html": f"<title>T</title><h1>Head</h1><dl><dt id=a>knot()</dt><dd>Defines a knot.</dd></dl>{after}"})
+    assert kb.search("plover")[0].heading==("Head",) and kb.search("defines a knot")[0].heading==("Head", "knot()") and kb.search("defines a knot")[0].anchor=="a"
+
+def test_a_term_without_an_anchor_is_not_under_the_one_before(kb_of):
+    kb = kb_of({"a.html": "<h1>Head</h1><dl><dt id=a>knot()</dt><dd>Ties.</dd><dt>plover()</dt><dd>Flies.</dd></dl>"})
+    assert kb.search("flies")[0].heading==("Head",)

@@ -90,3 +90,19 @@ def test_quoted_words_that_stand_nowhere(kb_of):
     assert reply.outcome=="weak" and {item.path for item in reply}=={"a.md", "b.md"} and "no passage holds “pump valve” as written" in reply.scope.notes[0]
     assert kb.search('"zebra quagga"').outcome=="none" and kb.search('12" of "water').outcome!="not_searched"
     assert kb.search('"pump \ud800valve" \x1b[31m').scope.notes
+
+@pytest.mark.parametrize("query,paths", [
+    ('"to be" zebra', ["a.md", "c.md"]), ('"to be" hamlet', ["a.md", "c.md"]), ('"한국어 문서"', ["k.md"]), ('"東京、大阪"', ["j.md"]), ('"中"', ["m.md"]), ('"GitHub Actions"', ["g.md"]),
+    ('"configuration file"', ["n.md"]), ('"my report"', ["my report.txt"]), ('"s" hamlet', []), ('"'+"a"*200+'"', [])])
+def test_quoted_words_of_all_kinds(kb_of, query, paths):
+    kb = kb_of({"a.md": "To be or not to be, hamlet.\n", "c.md": "It has to be here.\n", "k.md": "한국어 문서 검색\n", "j.md": "東京、大阪と京都\n", "m.md": "其中一个\n", "g.md": "Use github actions.\n",
+                "n.md": "See the configu-\nration file.\n", "my report.txt": "All is well.\n"})
+    reply = kb.search(query)
+    assert sorted(item.path for item in reply)==paths if paths else reply.outcome in ("weak", "none", "not_searched")
+
+def test_quoted_words_tie_by_place(kb_of):
+    "However the index came about"
+    kb = kb_of({f"f{n:03}.txt": f"quick fox unique{n:03}\n" for n in range(80, 160)})
+    for n in range(80): (kb.profile.root("docs")/f"f{n:03}.txt").write_text(f"quick fox unique{n:03}\n")
+    kb.build(workers=1)
+    assert [item.path for item in kb.search('"quick fox"', limit=4)]==[f"f{n:03}.txt" for n in range(4)]

@@ -114,3 +114,8 @@ def test_copies_leave_room_for_others(kb_of):
     first = next(item for item in reply if item.path=="v0/guide.md")
     assert len(first.alternates)==29 and all(kb.resolve(other).holds for other in first.alternates)
     assert len(kb.search("plover", limit=32))==32 and not any(item.alternates for item in kb.search("plover", limit=32))
+
+def test_one_odd_file_does_not_end_a_build(kb_of):
+    "A half of a surrogate pair in the id of a cell, in a title, in a heading"
+    kb = kb_of({"good.md": "goodword\n", "bad.ipynb": r'{"cells": [{"cell_type": "markdown", "id": "\ud800", "source": "# \ud800 head\n\nplover"}]}', "bad.md": '---\ntitle: "\\uD800 knot"\n---\nwalrus\n'})
+    assert kb.search("goodword").items and kb.search("plover").items and kb.search("walrus").items

@@ -116,7 +116,9 @@ def _chunk(found: Extraction, lines: list[str], page: int|None, pack: list[Block
     while last > first and not lines[last-1].strip(): last -= 1
     while first < last and not lines[first-1].strip(): first += 1
     words = "\n".join(searchable(found.extractor, "\n".join(lines[piece.first-1:piece.last]), piece.kind) for piece in pack)
-    return Chunk(Span(first, last, page), heading, pack[0].anchor, "\n".join(lines[first-1:last]), words)
+    headings = takewhile(lambda piece: piece.kind=="heading", pack)
+    anchor = [piece.anchor for piece in headings if piece.anchor][-1:] or [pack[0].anchor] # of the section that the text is in
+    return Chunk(Span(first, last, page), heading, anchor[0], "\n".join(lines[first-1:last]), words)
 
 def _line_parts(found: Extraction, whole: Chunk, line: str, sizes: Sizes) -> Iterator[Chunk]:
     "Parts of a passage that is one long line"

@@ -121,6 +121,7 @@ class _Renderer:
     def _term(self, named: bool):
         "A term that can be linked to is a heading below all headings: what it defines is a section"
         if named and self.lists: self.lists[-1][1] = True
+        elif self.lists and self.lists[-1][1]: self.back = 6+len(self.lists) # one that cannot be linked to does not belong to the one before
         self.kinds.append(("heading", 6+len(self.lists)) if named and self.lists else ("paragraph", 0))
 
     def leave(self, tag: str):
@@ -136,7 +137,7 @@ class _Renderer:
     def _row(self, cells: list[list]):
         "One line for a row of plain cells; the cells' blocks one after another for a row that is layout"
         if all(len(cell) <= 1 and (not cell or cell[0].kind in ("paragraph", "list")) for cell in cells):
-            if any(cells): self._add(Piece("table", [" | ".join(" ".join(cell[0].lines) if cell else "" for cell in cells).strip()], 0, self.anchor))
+            if any(cells): self._add(Piece("table", [" | ".join(" ".join(cell[0].lines) if cell else "" for cell in cells).strip()], max(cell[0].level for cell in cells if cell), self.anchor))
         else:
             for cell in cells: self.frames[-1].extend(cell)
 

@@ -33,12 +33,12 @@ def output_text(output: Any) -> str:
     return _COLOUR.sub("", _joined(text))
 
 def _cells(data: bytes) -> list[dict]:
-    try: notebook = json.loads(decode(data).text)
+    try: notebook = json.loads(decode(data).text, parse_int=str) # a number may have more digits than Python converts
     except ValueError as error: raise ExtractionError(f"it is not a notebook: it is not JSON ({error})") from None
-    sheets = notebook.get("worksheets") if isinstance(notebook, dict) else None
-    cells = sheets[0].get("cells") if isinstance(sheets, list) and sheets and isinstance(sheets[0], dict) else notebook.get("cells") if isinstance(notebook, dict) else None
-    if not isinstance(cells, list): raise ExtractionError("it is not a notebook: it has no list of cells")
-    return [cell for cell in cells if isinstance(cell, dict)]
+    sheets = notebook.get("worksheets", [notebook]) if isinstance(notebook, dict) else []
+    lists = [sheet["cells"] for sheet in sheets if isinstance(sheet, dict) and isinstance(sheet.get("cells"), list)] if isinstance(sheets, list) else []
+    if not lists: raise ExtractionError("it is not a notebook: it has no list of cells")
+    return [cell for cells in lists for cell in cells if isinstance(cell, dict)]
 
 # %% ../../nbs/extract/26b_notebook.ipynb #998ac363
 _KINDS = {"code": "code", "raw": "paragraph"}
@@ -60,9 +60,9 @@ def extract_notebook(data: bytes) -> Extraction:
     "Text of a Jupyter notebook; nothing in it is run. Raises `ExtractionError` for a file that is none"
     text = _Text()
     for number,cell in enumerate(_cells(data), 1):
-        kind,anchor = cell.get("cell_type"), cell.get("id") if isinstance(cell.get("id"), str) else ""
+        kind,anchor = _joined(cell.get("cell_type")), _joined(cell.get("id"))[:200]
         source = _joined(cell.get("source") or cell.get("input"))
-        if kind=="heading": source = f"{'#'*(level if (level := cell.get('level')) in range(1, 7) else 1)} {source}" # nbformat 3
+        if kind=="heading": source = "#"*(int(level) if (level := cell.get("level")) in list("123456") else 1)+" "+source # nbformat 3
         text.add(source, _KINDS.get(kind, "markdown"), anchor)
         for output in cell.get("outputs") or [] if isinstance(cell.get("outputs") or [], list) else []:
             said = output_text(output)

@@ -72,15 +72,14 @@ def search_words(
     terms: list[Term],   # What for; from `query_terms`
     limit: int,          # Hits to give, and all that are as good as the last of them
     documents: list[int]|None = None, # Only in these documents
-    among: Any = None,   # Only these passages, an array of numbers
+    among: Any = None,   # These passages, whether or not a term stands in them: an array of numbers
 ) -> list[Hit]:          # The best first
     "Passages with any of the terms, by BM25"
     import numpy as np
     if not terms: return []
     total = scores(index, terms)
-    found = np.flatnonzero(total > 0)
+    found = np.flatnonzero(total > 0) if among is None else among.astype(np.intp)
     if documents is not None: found = found[np.isin(np.frombuffer(index.arrays["document"], "<u4")[found], documents)]
-    if among is not None: found = np.intersect1d(found, among)
     if len(found) > limit: found = found[total[found] >= np.partition(total[found], -limit)[-limit]*(1-1e-9)]
     order = found[np.argsort(-total[found], kind="stable")]
     return list(map(Hit, order.tolist(), total[order].tolist()))

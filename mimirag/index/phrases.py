@@ -8,11 +8,12 @@ __all__ = ['MOST_CHECKED', 'quoted', 'stands_in', 'search_exact']
 # %% ../../nbs/index/36_phrases.ipynb #ec195ade
 import re
 from functools import reduce
+from os.path import splitext
 from typing import Any
 from .lexical import Hit, search_words
 from .postings import POSTING
 from .reader import Index, Passage
-from .words import WORD, Term, fold, is_run, tokens
+from .words import UNSPACED, WORD, Term, analyse, fold, is_run, rejoined
 
 # %% ../../nbs/index/36_phrases.ipynb #a1a155f9
 _QUOTED = re.compile('"([^"]{1,1000})"|\u201c([^\u201c\u201d]{1,1000})\u201d')
@@ -22,22 +23,32 @@ def quoted(query: str) -> list[str]:
     found = [first or second for first,second in _QUOTED.findall(query)]
     return [text for text in found if WORD.search(text)]
 
-def _written(text: str) -> list[str]: return [fold(word).casefold() for word in WORD.findall(text)]
+def _written(text: str) -> str: return "\n".join(fold(word).casefold() for word in WORD.findall(text))
 
 def stands_in(text: str, phrase: str) -> bool:
-    "Whether the words of a phrase stand in a text as written"
-    words,wanted = _written(text), _written(phrase)
-    if is_run(phrase): return "".join(wanted) in "\n".join(words)
-    return any(words[at:at+len(wanted)]==wanted for at,word in enumerate(words) if word==wanted[0])
+    "Whether the words of a phrase stand in a text as written; at its ends are other words, or characters of a script without spaces"
+    wanted = _written(phrase)
+    first,last = ("" if is_run(end) else f"[^\n{UNSPACED}]" for end in (wanted[0], wanted[-1]))
+    pattern = re.compile((f"(?<!{first})" if first else "") + re.escape(wanted) + (f"(?!{last})" if last else ""))
+    return bool(pattern.search(_written(text)) or (whole := rejoined(text))!=text and pattern.search(_written(whole)))
 
 # %% ../../nbs/index/36_phrases.ipynb #4dda97b4
 MOST_CHECKED = 2_000 # passages whose text is looked at for one query
 
-def _with_all(index: Index, phrases: list[str]) -> Any:
-    "Numbers of the passages that hold every token of the phrases"
+def _with_word(index: Index, word: str) -> Any:
+    "Numbers of the passages that hold all parts of a word, or its whole name; `None` where neither is in the index by itself"
     import numpy as np
-    wanted = dict.fromkeys(token for phrase in phrases for token in tokens(phrase)[0] if not (is_run(phrase) and len(token)==1))
-    return reduce(np.intersect1d, (np.frombuffer(index.posting(token), POSTING)["passage"] for token in wanted))
+    found = analyse(word)
+    holding = lambda token: np.frombuffer(index.posting(token), POSTING)["passage"]
+    parts = [part for part in found.parts if not (is_run(part) and len(part)==1)] # single characters of a run are not all in the index
+    passages = reduce(np.intersect1d, map(holding, parts)) if parts else None
+    return passages if passages is None or not found.names else np.union1d(passages, holding(found.names[0]))
+
+def _with_all(index: Index, phrases: list[str]) -> Any:
+    "Numbers of the passages that may hold the phrases, or `None` for any"
+    import numpy as np
+    sets = [passages for word in dict.fromkeys(WORD.findall(" ".join(phrases))) if (passages := _with_word(index, word)) is not None]
+    return reduce(np.intersect1d, sets) if sets else None
 
 def search_exact(
     index: Index,         # Where to search
@@ -52,8 +63,9 @@ def search_exact(
         batch = index.passages([hit.passage for hit in hits[start:start+64]])
         texts = index.texts(batch.values())
         for hit in hits[start:start+64]:
-            places = [texts[hit.passage][0], *batch[hit.passage].heading, batch[hit.passage].title]
+            passage = batch[hit.passage]
+            places = [texts[hit.passage][0], *passage.heading, *([passage.title] if passage.title else [passage.path, splitext(passage.path)[0]])] # what has no title goes by its name
             if all(any(stands_in(place, phrase) for place in places) for phrase in phrases): kept.append(hit)
         passages |= batch
-        if len(kept) >= limit: return kept, passages, True
+        if len(kept) >= limit and (start+64 >= len(hits) or hits[start+64].score < kept[limit-1].score*(1-1e-9)): return kept, passages, True # all that are as good have been seen
     return kept, passages, len(hits) <= MOST_CHECKED

@@ -53,7 +53,7 @@ def _put(cells: dict[str, int], found: Counter, number: int, shift: int) -> int:
 # %% ../../nbs/index/31c_postings.ipynb #4ca7a513
 class Postings:
     "Postings of an index while it is being built"
-    def __init__(self, database: Any, most_bytes: int = 2**25, most_tokens: int = 2**18):
+    def __init__(self, database: Any, most_bytes: int = 2**24, most_tokens: int = 2**16):
         self._database,self._most,self._bytes,self._part = database, (most_bytes, most_tokens), 0, 0
         self._collected: dict[str, bytearray] = defaultdict(bytearray)
         self._dropped: list[int] = []

@@ -7,6 +7,7 @@ __all__ = ['PART_CHARS', 'prepare']
 
 # %% ../../nbs/index/33_prepare.ipynb #28beba12
 import json, zlib
+from dataclasses import replace
 from typing import Any, Iterator
 from ..evidence.citation import Citation
 from ..evidence.errors import ExtractionError, MissingExtra, SourceError
@@ -38,12 +39,13 @@ def prepare(
         found = extract(path, data, limits)
     except (ExtractionError, MissingExtra, SourceError) as error:
         return dict(problem=str(error).removeprefix(f"{path}: "), again=not isinstance(error, ExtractionError))
+    found = replace(found, title=_whole(found.title))
     fields,postings,rows = dict(kind="doc", version=file, source=source, path=path, extract=found.name), FilePostings(), []
     for made in chunks(found, Sizes(*sizes)):
         postings.add(title=found.title or path, heading="\n".join(made.heading), body=made.words)
         cited = (Citation if not rows else Citation.model_construct)(**fields, span=made.span, text=text_hash(made.text)) # the first of a file is checked; the others differ in span and hash only
         rows.append(_row(key_of_string(str(cited)), made, postings.sizes[-1]))
-    pages = [(number if found.paged else 0, first, page.label, zlib.compress(part.encode(), 1)) for number,page in enumerate(found.pages, 1) for first,part in _parts(page.text)]
+    pages = [(number if found.paged else 0, first, page.label and _whole(page.label), zlib.compress(part.encode(), 1)) for number,page in enumerate(found.pages, 1) for first,part in _parts(page.text)]
     return dict(state=write_state(state), file=file, extractor=found.extractor, digest=found.digest, paged=found.paged, title=found.title, meta=json.dumps(found.meta),
                 notes=list(found.notes), pages=pages, chunks=rows, postings=postings.packed())
 
@@ -56,12 +58,15 @@ def _parts(text: str) -> Iterator[tuple[int, str]]:
         start = stop
     yield first, text[start:]
 
+def _whole(text: str) -> str:
+    "A text without halves of surrogate pairs, which an escape in a file may have made"
+    return text.encode("utf-8", "replace").decode()
+
 def _alike(made: Chunk) -> int:
-    "A number for the words of a passage and the headings above it; white space and case do not count"
-    words = "\n".join([*made.heading, made.words]).casefold()
-    return key_of_string(" ".join(words.split()))
+    "A number for the words of a passage and the headings above it; white space does not count"
+    return key_of_string(" ".join("\n".join([*made.heading, made.text]).split()))
 
 def _row(key: int, made: Chunk, size: int) -> tuple:
     "A passage as a row of `chunk`, without the numbers that the index gives"
     span = made.span
-    return span.page, span.first, span.last, *(span.chars or (None, None)), json.dumps(made.heading, ensure_ascii=False), made.anchor, key, size, _alike(made)
+    return span.page, span.first, span.last, *(span.chars or (None, None)), json.dumps(list(map(_whole, made.heading)), ensure_ascii=False), _whole(made.anchor), key, size, _alike(made)
