@@ -18,12 +18,12 @@ from .words import UNSPACED, WORD, Term, analyse, fold, is_run, rejoined
 # %% ../../nbs/index/36_phrases.ipynb #a1a155f9
 _QUOTED = re.compile('"([^"]{1,1000})"|\u201c([^\u201c\u201d]{1,1000})\u201d')
 
+def _written(text: str) -> str: return "\n".join(filter(None, (fold(word).casefold() for word in WORD.findall(text))))
+
 def quoted(query: str) -> list[str]:
     "What a query asks for as written; a quotation mark without a partner is just a mark"
     found = [first or second for first,second in _QUOTED.findall(query)]
-    return [text for text in found if WORD.search(text)]
-
-def _written(text: str) -> str: return "\n".join(fold(word).casefold() for word in WORD.findall(text))
+    return [text for text in found if _written(text)]
 
 def stands_in(text: str, phrase: str) -> bool:
     "Whether the words of a phrase stand in a text as written; at its ends are other words, or characters of a script without spaces"

@@ -96,6 +96,7 @@ class Postings:
 
     def _has(self, token: str) -> bytes: return self._database.execute("SELECT data FROM posting WHERE token=?", (token,)).get or b""
 
+# %% ../../nbs/index/31c_postings.ipynb #630605d6
 def batches(rows: Iterable[tuple[str, bytes]], most: int = 2**22) -> Iterator[tuple[list[str], list[bytes]]]:
     "Tokens and postings, some megabytes at a time"
     tokens,lists,size = [], [], 0

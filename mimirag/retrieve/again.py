@@ -46,6 +46,7 @@ def as_decoded(path: str, data: bytes, limits: Limits) -> Extraction|None:
     if found.encoding!="utf-8" or not found.text.strip() or found.text.startswith(("---", "+++")): return None
     return Extraction(extractor_of(format), (Page(found.text),))
 
+# %% ../../nbs/retrieve/40_again.ipynb #96242da5
 @dataclass
 class Extractor:
     "Extracts bytes apart from this process, and keeps the last few results; may be shared by threads"
