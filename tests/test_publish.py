@@ -3,6 +3,7 @@ import os, random, re, signal, subprocess, sys, threading, time
 from pathlib import Path
 import pytest
 from mimirag.evidence.errors import BadIndex
+from mimirag.index.postings import BYTES
 from mimirag.index.reader import Index
 from mimirag.retrieve.knowledge import KnowledgeBase
 
@@ -19,7 +20,7 @@ def two_worlds(home: Path, files: int) -> tuple[Path, Path]:
 def look(index: Path, files: int) -> str:
     "What a reader sees: one of the two worlds, whole, or an assertion"
     opened = Index(index)
-    counts = {word: len(opened.posting(word))//8 for word in ("alpha", "beta")}
+    counts = {word: len(opened.posting(word))//BYTES for word in ("alpha", "beta")}
     passages = opened.rows("SELECT count(*) FROM chunk")[0][0]
     found = opened.passages([id for id, in opened.rows("SELECT id FROM chunk")])
     texts = {opened.page(passage.extraction, None)[0].split()[1] for passage in found.values()}

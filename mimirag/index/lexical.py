@@ -8,7 +8,7 @@ __all__ = ['K1', 'B', 'K1_DOCUMENT', 'Lengths', 'scores', 'Hit', 'search_words']
 # %% ../../nbs/index/35_lexical.ipynb #8ee596a7
 import math
 from typing import Any, NamedTuple
-from .postings import FIELDS, POSTING
+from .postings import FIELDS, POSTING, worth
 from .reader import Index
 from .words import Term
 from ..sources.defaults import defaults
@@ -41,7 +41,7 @@ def scores(
 ) -> Any:               # An array of float64, a score for each number of a passage; 0 where no term stands
     "BM25 of all passages, and a share of that of their documents"
     import numpy as np
-    length,weights,share = _lengths(index), [defaults()["lexical"][field] for field in FIELDS], defaults()["lexical"]["document"]
+    length,weights,share = _lengths(index), tuple(defaults()["lexical"][field] for field in FIELDS), defaults()["lexical"]["document"]
     total,whole = np.zeros(len(length.passages)), np.zeros(len(length.documents))
     for term in terms:
         passages,often = _often(index, term, weights)
@@ -52,11 +52,11 @@ def scores(
         whole[documents] += _rarity(int(index.meta["documents"]), len(documents))*(K1_DOCUMENT+1)*often[documents]/(often[documents]+length.documents[documents])
     return np.where(total > 0, total+share*whole[length.owner], 0) if share else total
 
-def _often(index: Index, term: Term, weights: list[float]) -> tuple[Any, Any]:
+def _often(index: Index, term: Term, weights: tuple[float, ...]) -> tuple[Any, Any]:
     "Numbers of the passages with a term, and how often it stands there, by the weights of the fields"
     import numpy as np
     found = np.frombuffer(index.posting(term.token, term.prefix), POSTING)
-    passages,often = found["passage"].astype(np.intp), sum(found["often"][:, n]*weight for n,weight in enumerate(weights)) # numpy gathers by its own integers
+    passages,often = found["passage"].astype(np.intp), worth(weights)[found["often"]] # numpy gathers by its own integers
     if not term.prefix: return passages, often
     passages,places = np.unique(passages, return_inverse=True) # tokens with one beginning count as one
     return passages, np.bincount(places, often, minlength=len(passages))

@@ -44,7 +44,7 @@ def prepare(
     for made in chunks(found, Sizes(*sizes)):
         postings.add(title=found.title or path, heading="\n".join(made.heading), body=made.words)
         cited = (Citation if not rows else Citation.model_construct)(**fields, span=made.span, text=text_hash(made.text)) # the first of a file is checked; the others differ in span and hash only
-        rows.append(_row(key_of_string(str(cited)), made, postings.sizes[-1]))
+        rows.append(_row(key_of_string(str(cited)), made, postings.sizes[-1], postings.terms[-1]))
     pages = [(number if found.paged else 0, first, page.label and _whole(page.label), zlib.compress(part.encode(), 1)) for number,page in enumerate(found.pages, 1) for first,part in _parts(page.text)]
     return dict(state=write_state(state), file=file, extractor=found.extractor, digest=found.digest, paged=found.paged, title=found.title, meta=json.dumps(found.meta),
                 notes=list(found.notes), pages=pages, chunks=rows, postings=postings.packed())
@@ -66,7 +66,7 @@ def _alike(made: Chunk) -> int:
     "A number for the words of a passage and the headings above it; white space does not count"
     return key_of_string(" ".join("\n".join([*made.heading, made.text]).split()))
 
-def _row(key: int, made: Chunk, size: int) -> tuple:
+def _row(key: int, made: Chunk, size: int, terms: int) -> tuple:
     "A passage as a row of `chunk`, without the numbers that the index gives"
     span = made.span
-    return span.page, span.first, span.last, *(span.chars or (None, None)), json.dumps(list(map(_whole, made.heading)), ensure_ascii=False), _whole(made.anchor), key, size, _alike(made)
+    return span.page, span.first, span.last, *(span.chars or (None, None)), json.dumps(list(map(_whole, made.heading)), ensure_ascii=False), _whole(made.anchor), key, size, terms, _alike(made)

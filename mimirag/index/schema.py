@@ -15,7 +15,7 @@ from ..sources.defaults import defaults
 
 # %% ../../nbs/index/31_schema.ipynb #b5ad1b2f
 APPLICATION = 0x4D696D69 # 'Mimi', in the file's header
-SCHEMA = 2               # Of tables and words together; an index of another number is built again
+SCHEMA = 3               # Of tables and words together; an index of another number is built again
 TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE source(id TEXT PRIMARY KEY, kind TEXT NOT NULL, digest TEXT NOT NULL, root TEXT NOT NULL, problem TEXT NOT NULL DEFAULT '') WITHOUT ROWID;
@@ -24,7 +24,7 @@ CREATE TABLE extraction(id INTEGER PRIMARY KEY, file BLOB NOT NULL, extractor TE
 CREATE TABLE page(id INTEGER PRIMARY KEY, extraction INTEGER NOT NULL, number INTEGER NOT NULL, first INTEGER NOT NULL, label TEXT, text BLOB NOT NULL, UNIQUE(extraction, number, first));
 CREATE TABLE document(id INTEGER PRIMARY KEY, source TEXT NOT NULL, path TEXT NOT NULL, extraction INTEGER NOT NULL, state TEXT NOT NULL, UNIQUE(source, path));
 CREATE TABLE chunk(id INTEGER PRIMARY KEY, document INTEGER NOT NULL, page INTEGER, first INTEGER NOT NULL, last INTEGER NOT NULL, start INTEGER, stop INTEGER,
-    heading TEXT NOT NULL, anchor TEXT NOT NULL, key INTEGER NOT NULL, size INTEGER NOT NULL, alike INTEGER NOT NULL);
+    heading TEXT NOT NULL, anchor TEXT NOT NULL, key INTEGER NOT NULL, size INTEGER NOT NULL, terms INTEGER NOT NULL, alike INTEGER NOT NULL);
 CREATE INDEX chunk_document ON chunk(document);
 CREATE INDEX chunk_key ON chunk(key);
 CREATE TABLE unreadable(source TEXT NOT NULL, path TEXT NOT NULL, reason TEXT NOT NULL, state TEXT NOT NULL, PRIMARY KEY(source, path)) WITHOUT ROWID;

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Iterator
 from ..evidence.errors import BadIndex
 from ..evidence.text import sha256, split_lines, text_at, text_hash
-from .postings import POSTING, Postings, batches
+from .postings import BYTES, Postings
 from .reader import Index, key_of
 from .schema import create, fingerprint
 from ..sources.profile import Profile
@@ -62,7 +62,7 @@ class Writer:
         document = self.one("INSERT INTO document(source, path, extraction, state) VALUES(?, ?, ?, ?) RETURNING id", (source, path, extraction, made["state"]))
         self.dirty = True
         ids = list(islice(self._unused, len(made["chunks"])))
-        self.database.executemany("INSERT INTO chunk VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [(id, document, *row) for id,row in zip(ids, made["chunks"])])
+        self.database.executemany("INSERT INTO chunk VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [(id, document, *row) for id,row in zip(ids, made["chunks"])])
         self.postings.add(made["postings"], ids)
         self.added += 1
 
@@ -111,12 +111,10 @@ def generation_of(database) -> str:
 
 def check_whole(database):
     "The last check before publishing; raises `BadIndex` if a new index is damaged or incomplete"
-    import numpy as np
     said = [row[0] for row in database.execute("PRAGMA integrity_check")]
     if said!=["ok"]: raise BadIndex(f"the new index did not pass SQLite's integrity check ({said[0]}) and was not published; the disk may be failing")
-    tokens = database.execute("SELECT sum(size) FROM chunk").get or 0
-    counted = sum(int(np.frombuffer(b"".join(data), POSTING)["often"].sum(dtype=np.uint64)) for _,data in batches(database.execute("SELECT token, data FROM posting")))
-    if tokens!=counted: raise BadIndex(f"the new index has passages of {tokens:,} tokens but postings of {counted:,} and was not published; run 'mimirag index --rebuild'")
+    terms,postings = (database.execute(query).get or 0 for query in ("SELECT sum(terms) FROM chunk", f"SELECT sum(length(data))/{BYTES} FROM posting"))
+    if terms!=postings: raise BadIndex(f"the new index has passages of {terms:,} terms but {postings:,} postings and was not published; run 'mimirag index --rebuild'")
 
 def passage_arrays(database) -> dict[str, bytes]:
     "Sizes and documents of all passages, by the passage's number: four bytes each, 0 for a number without a passage"

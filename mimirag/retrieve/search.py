@@ -17,7 +17,7 @@ from ..evidence.packet import Channel, Evidence, Reply, Scope, counted
 from ..evidence.text import sha256, text_hash
 from ..extract.readers import EMPTY, NO_TEXT
 from ..index.lexical import Hit, search_words
-from ..index.phrases import MOST_CHECKED, quoted, search_exact
+from ..index.phrases import MOST_CHECKED, only_quoted, quoted, search_exact
 from ..index.reader import Index, IndexedSource, Passage
 from ..index.words import Marker, Term, query_terms
 from ..sources.admission import admits, path_filter
@@ -198,14 +198,22 @@ def _place(passage: Passage) -> tuple:
 def _matching(view: View, query: str, terms: list[Term], limit: int, documents: list[int]|None) -> tuple[list[Hit], dict[int, Passage], str, bool]:
     "The best hits, their passages, what is to be said of quoted words, and whether they stand nowhere as written; equal scores in order of source, path and place: how an index came about does not show"
     order = lambda hits, passages: sorted(hits, key=lambda hit: (-_score(hit), _place(passages[hit.passage])))
-    phrases,note = quoted(query), ""
+    hits,passages,note,phrases = [], {}, "", quoted(query)
     if phrases:
         hits,passages,complete = search_exact(view.index, terms, phrases, limit, documents)
-        if hits: return order(hits, passages), passages, "" if complete else f"only the {MOST_CHECKED:,} best passages with the quoted words were looked at", False
-        note = f"{'no passage' if complete else f'none of the {MOST_CHECKED:,} best passages'} holds {' and '.join(f'“{phrase}”' for phrase in phrases)} as written; what was found holds some of the words"
-    hits = search_words(view.index, terms, limit, documents)
-    passages = view.index.passages([hit.passage for hit in hits])
-    return order(hits, passages), passages, note, bool(note)
+        note = _said_of(phrases, bool(hits), complete)
+        if hits and only_quoted(query): return order(hits, passages), passages, note, False
+    others = search_words(view.index, terms, limit, documents)
+    exact = {hit.passage for hit in hits}
+    lead = others[0].score if others else 0.0 # what is as written comes first
+    hits = [*(Hit(hit.passage, hit.score+lead) for hit in hits), *(hit for hit in others if hit.passage not in exact)]
+    passages |= view.index.passages([hit.passage for hit in hits if hit.passage not in passages])
+    return order(hits, passages), passages, note, not exact and only_quoted(query)
+
+def _said_of(phrases: list[str], found: bool, complete: bool) -> str:
+    "A note on quoted words"
+    if found: return "" if complete else f"only the {MOST_CHECKED:,} best passages with the quoted words were looked at"
+    return f"{'no passage' if complete else f'none of the {MOST_CHECKED:,} best passages'} holds {' and '.join(f'“{phrase}”' for phrase in phrases)} as written; what was found holds some of the words"
 
 def _best(view: View, query: str, terms: list[Term], limit: int, documents: list[int]|None) -> tuple[list[list[Hit]], dict[int, Passage], str, bool]:
     "The best hits, of equal words together where there is no room for all, their passages, a note, and whether quoted words stand nowhere"
