@@ -27,9 +27,7 @@ class Finding(Shown):
 # %% ../nbs/81_doctor.ipynb #bbc81a14
 def _sqlite() -> Finding:
     import apsw
-    options = set(apsw.compile_options)
-    if "ENABLE_FTS5" not in options: return Finding(about="SQLite", state="bad", says=f"apsw {apsw.apsw_version()} was built without FTS5; run: pip install --force-reinstall apsw")
-    return Finding(about="SQLite", state="ok", says=f"{apsw.sqlite_lib_version()} with FTS5, by apsw")
+    return Finding(about="SQLite", state="ok", says=f"{apsw.sqlite_lib_version()}, by apsw")
 
 def _vectors() -> Finding:
     import apsw

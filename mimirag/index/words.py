@@ -110,7 +110,7 @@ _LINE_END = re.compile(f"(?:(?<={_LETTER}[-\u2010\u2011])|(?<={_LETTER}[-\u2010\
 
 class _Stretches(dict):
     "Stretches between two spaces that have been seen lately, and their parts; `named` has those with names"
-    def __init__(self, most: int): self.most,self.named = most,{}
+    def __init__(self): self.named = {}
     def __missing__(self, stretch: str) -> tuple[str, ...]:
         plain = stretch.lstrip("\"'(*[`{").rstrip("\"')*,.:;?]`}")
         if plain.isascii() and plain.isalpha(): parts,names = analyse(plain) # what is stripped here stands in no word's beginning or end
@@ -119,13 +119,14 @@ class _Stretches(dict):
         self[stretch] = found = tuple(parts)
         return found
 
-    def forget(self):
-        "Make room when there are too many; between texts, never within one"
-        if len(self) <= self.most: return
-        self.clear()
-        self.named.clear()
+_MOST_SEEN = 2**18
+_SEEN = _Stretches()
 
-_SEEN = _Stretches(2**18)
+def _seen() -> _Stretches:
+    "What has been seen; begun anew between texts when it is too much. A thread that still uses the old one is not disturbed"
+    global _SEEN
+    if len(_SEEN) > _MOST_SEEN: _SEEN = _Stretches()
+    return _SEEN
 
 def _is_broken(text: str) -> bool:
     "Whether a word may go on in the next line"
@@ -140,10 +141,9 @@ def rejoined(text: str) -> str:
 def bag(text: str) -> tuple[Counter, Counter]:
     "How often each part and each name stands in a text: `tokens`, counted"
     if _is_broken(text): text = _LINE_END.sub("", text)
-    stretches = text.split()
-    _SEEN.forget()
-    parts = Counter(chain.from_iterable(map(_SEEN.__getitem__, stretches)))
-    return parts, Counter(chain.from_iterable(_SEEN.named[stretch] for stretch in stretches if stretch in _SEEN.named))
+    stretches,seen = text.split(), _seen()
+    parts = Counter(chain.from_iterable(map(seen.__getitem__, stretches)))
+    return parts, Counter(chain.from_iterable(filter(None, map(seen.named.get, stretches))))
 
 # %% ../../nbs/index/30_words.ipynb #80c2a917
 STOPWORDS = frozenset("""a an and are as at be been but by can could did do does for from had has have how i if in into is it its me my
@@ -189,8 +189,8 @@ class Marker:
     def _words(self, text: str) -> Iterator[re.Match]:
         "The words of a text that may be meant, in order; most stretches between spaces have been seen before, and need not be taken apart"
         if self._starts or _is_broken(text): return WORD.finditer(text)
-        _SEEN.forget()
-        stretches = [stretch for stretch in set(text.split()) if not (self._tokens.isdisjoint(_SEEN[stretch]) and self._tokens.isdisjoint(_SEEN.named.get(stretch, ())))]
+        seen = _seen()
+        stretches = [stretch for stretch in set(text.split()) if not (self._tokens.isdisjoint(seen[stretch]) and self._tokens.isdisjoint(seen.named.get(stretch, ())))]
         places = sorted(place for stretch in stretches for place in _places(text, stretch))
         return chain.from_iterable(WORD.finditer(text, start, stop) for start,stop in places)
 
