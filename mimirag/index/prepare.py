@@ -8,10 +8,11 @@ __all__ = ['PART_CHARS', 'prepare']
 # %% ../../nbs/index/33_prepare.ipynb #28beba12
 import json, zlib
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Iterator
-from ..evidence.citation import Citation
+from ..evidence.citation import Citation, siblings
 from ..evidence.errors import ExtractionError, MissingExtra, SourceError
-from ..evidence.text import sha256, text_hash
+from ..evidence.text import Span, sha256, text_hash
 from ..extract.chunks import Chunk, Sizes, chunks
 from ..extract.readers import extract
 from .postings import FilePostings
@@ -40,14 +41,15 @@ def prepare(
     except (ExtractionError, MissingExtra, SourceError) as error:
         return dict(problem=str(error).removeprefix(f"{path}: "), again=not isinstance(error, ExtractionError))
     found = replace(found, title=_whole(found.title))
-    fields,postings,rows = dict(kind="doc", version=file, source=source, path=path, extract=found.name), FilePostings(), []
+    written = siblings(Citation(kind="doc", version=file, source=source, path=path, extract=found.name, span=Span(1, 1), text=file)) # checked once; others differ in span and hash only
+    postings,rows = FilePostings(), []
     for made in chunks(found, Sizes(*sizes)):
         postings.add(title=found.title or path, heading="\n".join(made.heading), body=made.words)
-        cited = (Citation if not rows else Citation.model_construct)(**fields, span=made.span, text=text_hash(made.text)) # the first of a file is checked; the others differ in span and hash only
-        rows.append(_row(key_of_string(str(cited)), made, postings.sizes[-1], postings.terms[-1]))
+        rows.append(_row(key_of_string(written(made.span, text_hash(made.text))), made))
+    packed,*measures = postings.packed()
     pages = [(number if found.paged else 0, first, page.label and _whole(page.label), zlib.compress(part.encode(), 1)) for number,page in enumerate(found.pages, 1) for first,part in _parts(page.text)]
     return dict(state=write_state(state), file=file, extractor=found.extractor, digest=found.digest, paged=found.paged, title=found.title, meta=json.dumps(found.meta),
-                notes=list(found.notes), pages=pages, chunks=rows, postings=postings.packed())
+                notes=list(found.notes), pages=pages, chunks=[(*row, size, terms, alike) for (*row,alike),size,terms in zip(rows, *measures)], postings=packed)
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:
     "A text in parts of whole lines, each with the number of its first line: to show a passage, little must be unpacked"
@@ -62,11 +64,14 @@ def _whole(text: str) -> str:
     "A text without halves of surrogate pairs, which an escape in a file may have made"
     return text.encode("utf-8", "replace").decode()
 
+@lru_cache(64)
+def _headings(heading: tuple[str, ...]) -> str: return json.dumps(list(map(_whole, heading)), ensure_ascii=False)
+
 def _alike(made: Chunk) -> int:
     "A number for the words of a passage and the headings above it; white space does not count"
     return key_of_string(" ".join("\n".join([*made.heading, made.text]).split()))
 
-def _row(key: int, made: Chunk, size: int, terms: int) -> tuple:
-    "A passage as a row of `chunk`, without the numbers that the index gives"
+def _row(key: int, made: Chunk) -> tuple:
+    "A passage as a row of `chunk`, without the numbers that the index gives, and without its sizes"
     span = made.span
-    return span.page, span.first, span.last, *(span.chars or (None, None)), json.dumps(list(map(_whole, made.heading)), ensure_ascii=False), _whole(made.anchor), key, size, terms, _alike(made)
+    return span.page, span.first, span.last, *(span.chars or (None, None)), _headings(made.heading), _whole(made.anchor), key, _alike(made)
