@@ -156,6 +156,7 @@ def _tail(span: Span, text: str) -> str:
 
 def _write(c: Citation) -> str: return _head(c)+_tail(c.span, c.text)
 
+# %% ../../nbs/evidence/02_citation.ipynb #b8150aae
 def siblings(
     cited: Citation # One span of something
 ) -> Callable[[Span, str], str]:

@@ -11,7 +11,7 @@ import re, unicodedata
 from collections import Counter
 from functools import lru_cache
 from itertools import chain
-from typing import Iterable, Iterator, NamedTuple
+from typing import Iterable, NamedTuple
 
 # %% ../../nbs/index/30_words.ipynb #4113b2bc
 _NOT_LETTERS = "".join([
@@ -117,11 +117,12 @@ def bare_tokens(stretch: str) -> tuple[Iterable[str], Iterable[str]]:
     return analyse(stretch) if stretch.isascii() and stretch.isalpha() else tokens(stretch)
 
 class _Stretches(dict):
-    "Stretches between two spaces that have been seen lately, and their parts; `named` has those with names"
-    def __init__(self): self.named = {}
+    "Stretches between two spaces that have been seen lately, and their parts; `named` has those with names, `holding` all with a token"
+    def __init__(self): self.named,self.holding = {}, {}
     def __missing__(self, stretch: str) -> tuple[str, ...]:
         parts,names = bare_tokens(bare(stretch))
         if names: self.named[stretch] = tuple(names)
+        for token in {*parts, *names}: self.holding.setdefault(token, set()).add(stretch)
         self[stretch] = found = tuple(parts)
         return found
 
@@ -191,42 +192,54 @@ class Marker:
         self._surfaces = {term.token: term.surface for term in wanted}
         self._starts = {term.token: term.surface for term in wanted if term.prefix}
         self._tokens = frozenset(self._surfaces)
-        self._hits: dict[str, list[str]] = {}
+        self._marked: dict[str, list[tuple[int, int, str]]] = {} # marks of stretches between spaces
 
     def _meant(self, tokens: Iterable[str]) -> list[str]: return [token for token in tokens if token in self._tokens or token[:1] in self._starts]
 
-    def _words(self, text: str) -> Iterator[re.Match]:
-        "The words of a text that may be meant, in order; most stretches between spaces have been seen before, and need not be taken apart"
-        if self._starts or _is_broken(text): return WORD.finditer(text)
-        seen = _seen()
-        stretches = [stretch for stretch in set(text.split()) if not (self._tokens.isdisjoint(seen[stretch]) and self._tokens.isdisjoint(seen.named.get(stretch, ())))]
-        places = sorted(place for stretch in stretches for place in _places(text, stretch))
-        return chain.from_iterable(WORD.finditer(text, start, stop) for start,stop in places)
+    def _surface(self, token: str) -> str: return self._surfaces.get(token) or self._starts[token[:1]]
+
+    def _apart(self, text: str) -> bool:
+        "Whether the stretches between spaces of a text tell where the words are"
+        return not self._starts and not _is_broken(text)
+
+    def _holding(self, text: str) -> dict[str, set[str]]:
+        "Stretches of a text by the tokens that are meant; most have been seen before, and need not be taken apart"
+        found,seen = set(text.split()), _seen()
+        for stretch in found:
+            if stretch not in seen: seen[stretch] # takes it apart
+        return {token: held for token in self._tokens if (held := found & seen.holding.get(token, set()))}
 
     def surfaces(self, text: str) -> set[str]:
         "Words of the query that stand in a text"
-        return {self._surfaces.get(token) or self._starts[token[:1]] for found in bag(text) for token in self._meant(found)}
+        tokens = self._holding(text) if self._apart(text) else chain.from_iterable(map(self._meant, bag(text)))
+        return set(map(self._surface, tokens))
+
+    def _marks(self, text: str) -> list[tuple[int, int, str]]:
+        "Marks of a text, word by word"
+        found = []
+        for match in WORD.finditer(text):
+            parts,names = analyse(match[0])
+            hits = self._meant((*names, *parts))
+            if hits and _RUN.search(match[0]): found += _run_marks(match, hits, self._surfaces, self._starts)
+            elif hits: found.append((match.start(), match.end(), self._surface(hits[0])))
+        return found
 
     def __call__(self, text: str) -> list[tuple[int, int, str]]:
         "Start, end and the query's word, in code points, in order, not overlapping"
+        if not self._apart(text): return self._marks(text)
         found = []
-        for match in self._words(text):
-            hits = self._hits.get(match[0])
-            if hits is None:
-                parts,names = analyse(match[0])
-                hits = self._hits[match[0]] = self._meant((*names, *parts))
-            if not hits: continue
-            if _RUN.search(match[0]): found += _run_marks(match, hits, self._surfaces, self._starts)
-            else: found.append((match.start(), match.end(), self._surfaces.get(hits[0]) or self._starts[hits[0][:1]]))
-        return found
+        for stretch in set(chain.from_iterable(self._holding(text).values())):
+            if stretch not in self._marked: self._marked[stretch] = self._marks(stretch)
+            found += [(place+start, place+end, surface) for place in _places(text, stretch) for start,end,surface in self._marked[stretch]]
+        return sorted(found)
 
-def _places(text: str, stretch: str) -> Iterator[tuple[int, int]]:
+def _places(text: str, stretch: str) -> list[int]:
     "Where a stretch stands between white space"
-    start = text.find(stretch)
+    places,start,size = [], text.find(stretch), len(stretch)
     while start >= 0:
-        stop = start+len(stretch)
-        if (not start or text[start-1].isspace()) and (stop==len(text) or text[stop].isspace()): yield start, stop
-        start = text.find(stretch, stop)
+        if (not start or text[start-1].isspace()) and (start+size==len(text) or text[start+size].isspace()): places.append(start)
+        start = text.find(stretch, start+size)
+    return places
 
 def _run_marks(match: re.Match, hits: list[str], surfaces: dict, starts: dict) -> list[tuple[int, int, str]]:
     "Marks within a word of an unspaced script"
