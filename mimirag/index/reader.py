@@ -86,6 +86,7 @@ def _stamp(path: Path) -> tuple:
 @lru_cache(1024)
 def _unpack(part: bytes) -> str: return zlib.decompress(part).decode() # questions that follow one another are often answered from the same pages
 
+# %% ../../nbs/index/31b_reader.ipynb #e8d38922
 class Opened:
     "A finished index, opened for reading: its rows and its texts"
     def __init__(self, path: str|os.PathLike):
