@@ -221,7 +221,7 @@ def test_notebooks(kb_of):
     kb = kb_of({"a.ipynb": json.dumps(dict(nbformat=4, cells=cells)), "bad.ipynb": "{", "old.ipynb": json.dumps(dict(worksheets=[dict(cells=[dict(cell_type="code", input="heron()")])]))})
     assert [kb.search(word)[0].path for word in ("plover", "knot", "walrus", "heron")]==["a.ipynb"]*3+["old.ipynb"] and not kb.search("iVBOR").items
     item = kb.search("walrus")[0]
-    assert item.heading==("Drift",) and item.citation.extractor=="notebook/1" and kb.resolve(item).holds and kb.read(item).title=="Drift"
+    assert item.heading==("Drift",) and item.citation.extractor=="notebook/2" and kb.resolve(item).holds and kb.read(item).title=="Drift"
     assert [entry.path for entry in kb.report.unreadable]==["bad.ipynb"] and "not a notebook" in kb.report.unreadable[0].reason
 
 @pytest.mark.parametrize("after", ["<table><tr><td>one plover</td><td>two</td></tr></table>", "<p>one plover</p>", "<ul><li>one plover</li></ul>", "<pre>one plover</pre>", "one plover"])
@@ -232,3 +232,35 @@ def test_what_follows_a_definition_list_is_not_under_its_last_term(kb_of, after)
 def test_a_term_without_an_anchor_is_not_under_the_one_before(kb_of):
     kb = kb_of({"a.html": "<h1>Head</h1><dl><dt id=a>knot()</dt><dd>Ties.</dd><dt>plover()</dt><dd>Flies.</dd></dl>"})
     assert kb.search("flies")[0].heading==("Head",)
+
+# Notebooks: outputs by option
+
+NOTEBOOK = json.dumps(dict(nbformat=4, cells=[dict(cell_type="markdown", id="a", source="# Drift\n\nThe quokka sensor drifts. "+"It is read at night. "*100), dict(cell_type="code", id="b", source="# fit\n"*300, outputs=[dict(output_type="stream", name="stdout", text="slope wombat 0.31\n"*100)]),
+    dict(cell_type="markdown", id="c", source="# Next\n\nAfter the numbat. "+"It sleeps by day. "*100)]))
+
+def test_outputs_of_notebooks_by_option(kb_of):
+    kb = kb_of({"a.ipynb": NOTEBOOK})
+    said,above,below = [kb.search(word)[0].citation for word in ["wombat", "quokka", "numbat"]]
+    assert said.extractor=="notebook/2" and str(kb.resolve(said))
+    kb = kb_of({}, 'outputs = false')
+    assert kb.report.added==1 and not kb.search("wombat").items and kb.search("quokka")[0].citation.extractor=="notebook/2-no-outputs"
+    assert kb.resolve(above).integrity=="verified" # the same words at the same place
+    verdict = kb.resolve(said)
+    assert (verdict.integrity, verdict.currency, verdict.text)==("extraction_changed", "current", None)
+    assert kb.resolve(below).integrity=="extraction_changed" and kb.resolve(kb.resolve(below).relocated).holds
+    assert not kb.build(workers=1).changed
+    kb = kb_of({}, 'outputs = true')
+    assert [kb.resolve(citation).integrity for citation in [said, above, below]]==["verified"]*3
+
+def test_two_sources_may_differ_on_outputs(kb_of):
+    kb = kb_of({"a.ipynb": NOTEBOOK}, '[[source]]\nid = "bare"\nkind = "documents"\nroot = "docs"\noutputs = false')
+    assert {(item.source, kb.resolve(item.citation).integrity) for item in kb.search("wombat").items}=={("docs", "verified")}
+    assert {item.source for item in kb.search("numbat").items}=={"docs", "bare"} and all(kb.resolve(item.citation).integrity=="verified" for item in kb.search("numbat").items)
+
+def test_a_notebook_of_outputs_only(kb_of):
+    kb = kb_of({"a.ipynb": json.dumps(dict(cells=[dict(cell_type="code", source="", outputs=[dict(output_type="stream", text="wombat")])]))})
+    said = kb.search("wombat")[0].citation
+    kb = kb_of({}, "outputs = false")
+    assert [unreadable.reason for unreadable in kb.report.unreadable]==["there is no text in it"] and kb.resolve(said).integrity=="extraction_changed"
+    kb = kb_of({}, "outputs = true")
+    assert kb.resolve(said).integrity=="verified" and kb.search("wombat").items

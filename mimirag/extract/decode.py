@@ -31,20 +31,24 @@ def webencodings_name(label: str) -> str:
 def decode_declared(
     data: bytes, # The file
     label: str,  # An encoding's label, as a file declares it
-) -> Decoded|None: # `None` for an unknown label
-    "Decode by a declared label, with U+FFFD for what does not fit"
+) -> Decoded|None: # `None` for a label that is unknown or tells nothing
+    "Decode bytes that are not UTF-8 by a declared label, with U+FFFD for what does not fit"
     import webencodings
     encoding = webencodings.lookup(label.strip()) or webencodings.lookup(_python_name(label.strip()))
-    if encoding is None: return None
+    if encoding is None or encoding.name.startswith("utf-"): return None
+    if encoding.name=="x-user-defined": encoding = webencodings.lookup("windows-1252") # the standard's rule for pages
     try: return Decoded(encoding.codec_info.decode(data, "replace")[0], encoding.name)
     except (UnicodeError, LookupError): return None
 
 # %% ../../nbs/extract/21_decode.ipynb #4d4c3503
-def mostly_utf8(data: bytes) -> str|None:
-    "Text of a damaged UTF-8 file, or `None` if its bytes beyond ASCII are mostly something else"
+def mostly_utf8(
+    data: bytes,     # The file
+    times: int = 1   # How many sound characters beyond ASCII it must have for one that is lost
+) -> str|None:       # Its text; `None` if its bytes beyond ASCII are mostly something else
+    "Text of a damaged UTF-8 file"
     text = data.decode("utf-8", "replace")
     lost = text.count("\ufffd")
-    return text if sum(not char.isascii() for char in text) - lost >= lost else None
+    return text if sum(not char.isascii() for char in text) - lost >= times*lost else None
 
 def _detect(data: bytes) -> Decoded:
     import logging, charset_normalizer
@@ -77,15 +81,20 @@ def _wide(data: bytes) -> str:
     if len(data) % 2 or len(data) < 8 or max(even, odd) < 0.2*len(data) or min(even, odd) > 0.1*max(even, odd): return ""
     return "utf-16-le" if odd > even else "utf-16-be"
 
+def _marked(data: bytes, encoding: str) -> Decoded:
+    try: return Decoded(data.decode(encoding), encoding)
+    except UnicodeDecodeError: return Decoded(data.decode(encoding, "replace"), f"{encoding} with damage")
+
 def _decode(data: bytes, declared: str) -> Decoded:
     for mark,encoding in _MARKS:
-        if data.startswith(mark): return Decoded(data[len(mark):].decode(encoding, "replace"), encoding)
+        if data.startswith(mark): return _marked(data[len(mark):], encoding)
     if declared and b"\x1b" in data and webencodings_name(declared)=="iso-2022-jp": return decode_declared(data, declared) # ASCII bytes, but not ASCII
     nuls = data.count(0)
     if nuls and (wide := _wide(data)): return Decoded(data.decode(wide, "replace"), wide)
     if len(data) >= 8 and nuls > 0.2*len(data): raise ExtractionError("it is not text: it is full of NUL bytes")
     try: return Decoded(data.decode("utf-8"), "utf-8")
     except UnicodeDecodeError: pass
+    if declared and (text := mostly_utf8(data, 4)) is not None: return Decoded(text, "utf-8 with damage")
     if declared and (found := decode_declared(data, declared)): return found
     if (text := mostly_utf8(data)) is not None: return Decoded(text, "utf-8 with damage")
     if nuls: raise ExtractionError("it is not text: it holds NUL bytes and is neither UTF-8 nor UTF-16")

@@ -8,11 +8,11 @@ __all__ = ['Block', 'short_heading', 'Page', 'Extraction']
 # %% ../../nbs/extract/20_extraction.ipynb #fc0f3a61
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 from ..evidence.text import Span, sha256, split_lines, text_at
 
 # %% ../../nbs/extract/20_extraction.ipynb #fa798f03
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     "A run of lines of one page that belongs together"
     kind: str         # heading, paragraph, list, table, code, quote, html; `meta` is front matter, which is no content
     first: int        # First line, from 1

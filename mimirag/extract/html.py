@@ -10,54 +10,23 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
+from typing import Any, Callable
 from ..evidence.errors import ExtractionError
 from .decode import decode
 from .extraction import Block, Extraction, Page, short_heading
-
-# %% ../../nbs/extract/24_html.ipynb #437ecec7
-_SKIP = {"script", "style", "template", "noscript", "noembed", "noframes", "head", "nav", "iframe", "object", "embed", "canvas", "audio", "video", "datalist", "select",
-         "title", "desc", "defs", "metadata", "rt", "rp", "annotation", "annotation-xml", "-comment", "!doctype"} # `title` and what follows: of drawings
-_SKIP_ROLES = {"navigation", "search"}
-_SKIP_CLASSES = {"sphinxsidebar", "headerlink"} # what Sphinx puts around a page's own text
-_CSS_COMMENT = re.compile(r"/\*.*?\*/", re.S)
-_NOTHING = re.compile(r"0+(?:\.0*)?(?:px|em|rem|pt|%)?")
-_FAR_OUT = re.compile(r"-[0-9]{3,}[0-9.]*(?:px|em|rem|pt)?")
-
-def _style(text: str) -> dict[str, str]:
-    "Declarations of an inline style; the last of a name counts"
-    pairs = (part.partition(":") for part in _CSS_COMMENT.sub("", text).lower().split(";"))
-    return {name.strip(): value.replace("!important", "").strip() for name,_,value in pairs}
-
-def _hidden(style: dict[str, str]) -> bool:
-    "Whether a style takes an element, with all that is in it, from the reader"
-    return (style.get("display")=="none" or any(_NOTHING.fullmatch(style.get(name, "")) for name in ("opacity", "font-size"))
-            or any(_FAR_OUT.fullmatch(style.get(name, "")) for name in ("left", "top", "text-indent", "margin-left")))
-
-def _unseen(tag: str, attributes: dict) -> bool:
-    "Whether an element, with all that is in it, gives no text"
-    if tag in _SKIP: return True
-    if not attributes: return tag=="dialog"
-    if "hidden" in attributes and attributes["hidden"]!="until-found": return True
-    if tag=="dialog" and "open" not in attributes: return True
-    if attributes.get("role") in _SKIP_ROLES: return True
-    if (style := attributes.get("style")) and _hidden(_style(style)): return True
-    return bool((classes := attributes.get("class")) and not _SKIP_CLASSES.isdisjoint(classes.split()))
-
-def _visibility(attributes: dict) -> bool|None:
-    "Whether an element's own style makes it visible or invisible; unlike the above, what is in it may say otherwise"
-    if not (style := attributes.get("style")): return None
-    value = _style(style).get("visibility")
-    return None if value is None else value not in ("hidden", "collapse")
+from .seen import BREAK, SKIP, Style, is_permalink, joint, read_style, unseen
 
 # %% ../../nbs/extract/24_html.ipynb #415133a4
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_BLOCKS = {"address", "article", "aside", "blockquote", "body", "center", "dd", "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer",
-           "form", "frameset", "header", "hgroup", "hr", "html", "legend", "li", "listing", "main", "menu", "ol", "optgroup", "option", "p", "plaintext", "pre", "search", "section",
-           "summary", "table", "tbody", "td", "tfoot", "th", "thead", "title", "tr", "ul", "xmp", "caption", "textarea", *_HEADINGS}
 _PRE = {"pre", "listing", "xmp", "plaintext", "textarea"}
-_SPACE = re.compile(r"[ \t\n\f\r]+")
-_BREAK = "\0"        # a line break in gathered text; the parser lets no NUL through
-_CODE = ("code", 0)
+_BLOCKS = {"address", "article", "aside", "blockquote", "body", "center", "dd", "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer",
+           "form", "frameset", "header", "hgroup", "hr", "html", "iframe", "legend", "li", "main", "menu", "ol", "optgroup", "option", "p", "search", "section",
+           "summary", "table", "tbody", "td", "text", "tfoot", "th", "thead", "tr", "ul", "caption", *_PRE, *_HEADINGS} # `text`: of a drawing
+_SPACE = re.compile(r"[\t\n\f\r][ \t\n\f\r]*| [ \t\n\f\r]+") # what a space does not already stand for
+_LINE = re.compile(r"(?:\n?\r)+\n?")         # in code, the edge of a block is written as CR, and two of them are one
+_CELL = 2_000                                # characters up to which a cell of several paragraphs is part of a row
+_CODE,_TEXT = ("code", 0),("paragraph", 0)
+_SHOWN_AS = {"headertitle": ("heading", 1), "ingroups": _TEXT, "fragment": _CODE} # Doxygen's title of a page, what stands in it, and its listings
 
 @dataclass(slots=True)
 class Piece:
@@ -73,109 +42,206 @@ class _Renderer:
     def __init__(self):
         self.frames = [[]]      # pieces of the page and, above it, of open table cells
         self.rows = []          # cells of open rows
+        self.signature = None   # cells of a table that is one declaration, while it is open
         self.inline = []        # text of the piece being gathered
-        self.kinds = []         # what the text being gathered is, as (kind, level)
+        self.kinds = [_TEXT]    # what the text being gathered is, as (kind, level)
+        self.code = 0           # open elements that keep white space
+        self.above = ""         # nearest id before the listing being gathered
         self.anchor = ""        # nearest id before the text being gathered
-        self.visible = []       # (depth, whether) of open elements that set it
+        self.shown = [True]     # whether text is visible, for the open elements that say so
         self.lists = []         # of open definition lists the anchor before, and whether one of their terms has an anchor
         self.back = 0           # level of the terms that the next piece no longer stands under
 
     def text(self, text: str):
-        if not self.visible or self.visible[-1][1]: self.inline.append(text)
+        if self.shown[-1]: self.inline.append(text)
 
     def flush(self):
         "End the block being gathered"
-        text,(kind,level) = "".join(self.inline), _CODE if _CODE in self.kinds else self.kinds[-1] if self.kinds else ("paragraph", 0)
-        self.inline = []
-        if kind=="code": lines = text.replace(_BREAK, "\n").strip("\n").split("\n") if text.strip() else []
-        else: lines = [line for part in text.split(_BREAK) if (line := _SPACE.sub(" ", part).strip(" "))]
-        if not lines: return
-        self._add(Piece(kind, [" ".join(lines)] if kind=="heading" and level <= 6 else lines, level or self.back, self.anchor))
-        self.back = 0
+        if not self.inline: return
+        if self.code: return self.inline.append("\r")
+        text,(kind,level) = "".join(self.inline), self.kinds[-1]
+        self.inline.clear()
+        if not text or text.isspace(): return
+        lines = [line for part in text.split(BREAK) if (line := _SPACE.sub(" ", part).strip(" ")) and not line.isspace()]
+        if lines: self._add(Piece(kind, [" ".join(lines)] if kind=="heading" and level <= 6 else lines, level or self.back, self.anchor))
 
     def _add(self, piece: Piece):
-        pieces = self.frames[-1]
+        pieces,self.back = self.frames[-1],0
         last = pieces[-1] if pieces else None
         if last and not piece.level and piece.kind in ("list", "table") and (last.kind, last.anchor)==(piece.kind, piece.anchor): last.lines.extend(piece.lines)
         else: pieces.append(piece)
 
-    def enter(self, tag: str, attributes: dict):
+    def within(self, kind: tuple[str, int]) -> Callable[[], Any]:
+        "What follows is of a kind"
+        self.kinds.append(kind)
+        return self._end_kind
+
+    def _end_kind(self):
+        self.flush()
+        self.kinds.pop()
+
+    def listing(self) -> Callable[[], Any]:
+        "What follows keeps its white space"
+        if not self.code:
+            self.flush()
+            self.above = self.anchor
+        self.code += 1
+        return self._end_listing
+
+    def _end_listing(self):
+        self.code -= 1
+        if self.code: self.flush()
+        else: self._listed()
+
+    def _listed(self):
+        "End a listing, or the part of it that stands before an id"
+        text = "".join(self.inline).replace(BREAK, "\n")
+        self.inline.clear()
+        if text.strip(): self._add(Piece("code", _LINE.sub("\n", text).strip("\n").split("\n"), self.back, self.above))
+        self.above = self.anchor
+
+# %% ../../nbs/extract/24_html.ipynb #aa3a1ebc
+_PARTS = {"dl", "dt", "table", "tr", "td", "th"}
+
+class _Page(_Renderer):
+    "The same, by the names of elements"
+    def enter(self, tag: str, attributes: dict) -> Callable[[], Any]|None:
+        "Begin an element; gives back what ends it"
         block = tag in _BLOCKS
-        if block and self.inline: self.flush()
-        if attributes and (anchor := attributes.get("id") or tag=="a" and attributes.get("name")): self.anchor = anchor
-        if tag=="br": self.inline.append(_BREAK)
-        elif tag=="img" and (alt := attributes.get("alt")): self.text(alt)
-        if not block: return
-        if tag in _HEADINGS: self.kinds.append(("heading", _HEADINGS[tag]))
-        elif tag=="dl": self.lists.append([self.anchor, False])
-        elif tag=="dt": self._term(bool(attributes and attributes.get("id")))
-        elif tag in _PRE: self.kinds.append(_CODE)
-        elif tag=="li": self.kinds.append(("list", 0))
+        if block: self.flush()
+        if attributes and (anchor := attributes.get("id") or tag=="a" and attributes.get("name")) and tag!="iframe":
+            if block and self.code: self._listed()
+            self.anchor = anchor
+            if block: self.above = anchor
+        if tag=="br": self.text(BREAK)
+        elif tag=="input" and attributes.get("type", "text") in ("text", "number", "date"): self.text(f" {attributes.get('value') or ''} ")
+        if not block: return None
+        if tag in _HEADINGS: return self.within(("heading", _HEADINGS[tag]))
+        if tag=="li": return self.within(("list", 0))
+        if tag in _PRE: return self.listing()
+        return self._part(tag, attributes) if tag in _PARTS else self.flush
+
+    def _part(self, tag: str, attributes: dict) -> Callable[[], Any]:
+        if tag=="dt": return self.within(self._term(bool(attributes.get("id"))))
+        if tag=="dl": self.lists.append([self.anchor, False])
+        elif tag=="table":
+            if attributes.get("class")!="memname" or self.signature is not None: return self.flush
+            self.signature = []
+            return self._end_signature
         elif tag=="tr": self.rows.append([])
-        elif tag in ("td", "th") and self.rows: self.frames.append([])
+        elif self.rows: self.frames.append([])
+        else: return self.flush
+        return {"dl": self._end_list, "tr": self._end_row}.get(tag, self._end_cell)
 
-    def past(self, depth: int):
-        "An element at a depth, or deeper, has ended"
-        while self.visible and self.visible[-1][0] >= depth: self.visible.pop()
-
-    def _term(self, named: bool):
-        "A term that can be linked to is a heading below all headings: what it defines is a section"
+    def _term(self, named: bool) -> tuple[str, int]:
         if named and self.lists: self.lists[-1][1] = True
         elif self.lists and self.lists[-1][1]: self.back = 6+len(self.lists) # one that cannot be linked to does not belong to the one before
-        self.kinds.append(("heading", 6+len(self.lists)) if named and self.lists else ("paragraph", 0))
+        return ("heading", 6+len(self.lists)) if named and self.lists else _TEXT
 
-    def leave(self, tag: str):
-        if tag not in _BLOCKS: return
-        if self.inline: self.flush()
-        if tag in _HEADINGS or tag in _PRE or tag in ("li", "dt"): self.kinds.pop()
-        elif tag=="dl":
-            if self.lists[-1][1]: self.anchor,self.back = self.lists[-1][0], 6+len(self.lists)
-            self.lists.pop()
-        elif tag in ("td", "th") and self.rows: self.rows[-1].append(self.frames.pop())
-        elif tag=="tr": self._row(self.rows.pop())
+    def _end_list(self):
+        self.flush()
+        anchor,named = self.lists.pop()
+        if named: self.anchor,self.back = anchor, 7+len(self.lists)
 
-    def _row(self, cells: list[list]):
-        "One line for a row of plain cells; the cells' blocks one after another for a row that is layout"
-        if all(len(cell) <= 1 and (not cell or cell[0].kind in ("paragraph", "list")) for cell in cells):
-            if any(cells): self._add(Piece("table", [" | ".join(" ".join(cell[0].lines) if cell else "" for cell in cells).strip()], max(cell[0].level for cell in cells if cell), self.anchor))
-        else:
+    def _end_cell(self):
+        self.flush()
+        self.rows[-1].append(self.frames.pop())
+
+    def _end_signature(self):
+        self.flush()
+        words,self.signature = " ".join(self.signature),None
+        if words: self._add(Piece("paragraph", [words], 0, self.anchor))
+
+    def _end_row(self):
+        "One line for a row; the cells' blocks one after another for a row that is layout"
+        self.flush()
+        cells = self.rows.pop()
+        if not any(cells): return
+        if not all(map(_in_row, cells)) or sum(map(bool, cells))==1 and max(map(len, cells)) > 1:
             for cell in cells: self.frames[-1].extend(cell)
+            return
+        words = [" ".join(line.strip() for piece in cell for line in piece.lines) for cell in cells]
+        if self.signature is not None: self.signature += filter(None, words)
+        else: self._add(Piece("table", [" | ".join(words).strip()], max(piece.level for cell in cells for piece in cell), self.anchor))
 
-# %% ../../nbs/extract/24_html.ipynb #2b813ca7
-def _permalink(node) -> bool:
-    "Whether a link shows a single mark"
-    child = node.first_child
-    return child is not None and child.tag=="-text" and child.next is None and child.text_content.strip() in ("¶", "#", "§", "🔗")
+def _in_row(cell: list[Piece]) -> bool:
+    "Whether a cell can stand in a line"
+    if any(piece.kind not in ("paragraph", "list") and (piece.kind!="code" or len(piece.lines) > 1) for piece in cell): return False
+    return len(cell) <= 1 or sum(len(line) for piece in cell for line in piece.lines) <= _CELL
 
-_BETWEEN = {"mfrac": "/", "msup": "^", "msub": "_", "munder": "_", "mover": "^"} # so that a fraction of 1 and 2 is not 12
+# %% ../../nbs/extract/24_html.ipynb #a919c7f0
+def _styled(page: _Page, style: Style) -> Callable[[], Any]|None:
+    "Begin what an inline style makes of an element; gives back what ends it"
+    closings = []
+    if style.visible is not None:
+        page.shown.append(style.visible)
+        closings.append(page.shown.pop)
+    if style.block: page.flush()
+    if style.keeps and style.block: closings.append(page.listing())
+    elif style.block: closings.append(page.flush)
+    return (lambda: [close() for close in reversed(closings)]) if closings else None
 
-def _separator(node) -> str:
-    "What stands between an element of a formula and the one before it"
-    if node.prev is None: return ""
-    return _BETWEEN.get(node.parent.tag, "")
+def _dressed(page: _Page, tag: str, attributes: dict) -> Callable[[], Any]|None:
+    "What attributes make of an element; gives back what ends it, or nothing if they make nothing of it"
+    if (style := attributes.get("style")) and (close := _styled(page, read_style(style))): return close
+    if tag!="div": return None
+    if attributes.get("role")=="heading": return page.within(("heading", int(level) if (level := attributes.get("aria-level") or "2") in tuple("123456") else 2))
+    kind = _SHOWN_AS.get(attributes.get("class"))
+    return None if kind is None else page.listing() if kind is _CODE else page.within(kind)
 
-def render(root) -> list[Piece]:
-    "Pieces of a parsed page, an element of selectolax, in reading order"
-    renderer,node,depth = _Renderer(),root,0
+def _framed(source: str) -> list[Piece]:
+    from selectolax.lexbor import LexborHTMLParser
+    body = LexborHTMLParser(source.replace("\r", " ").replace("\0", "\ufffd")).body
+    return render(body, frames=False) if body else []
+
+# %% ../../nbs/extract/24_html.ipynb #98f1915d
+_PLAIN = frozenset("a abbr b bdi bdo big cite code del dfn em font i ins kbd mark q s samp small strike strong sub sup tspan tt u var".split())
+_SIMPLE = _BLOCKS - _PARTS - _PRE - _HEADINGS.keys() - {"li", "iframe", "dialog"}
+_DRESSING = {"style", "class", "role"}
+
+def _open(page: _Page, node, tag: str, attributes: dict, frames: bool) -> Callable[[], Any]|bool|None:
+    "Begin an element; gives back what ends it, `None` for nothing, or `False` for an element that is not looked into"
+    if unseen(tag, attributes) or tag=="a" and "#" in (attributes.get("href") or "") and is_permalink(node): return False
+    if tag not in _PLAIN and tag not in _BLOCKS and (words := joint(node, tag, attributes)): page.text(words)
+    close = page.enter(tag, attributes)
+    if tag=="iframe":
+        if frames and (source := attributes.get("srcdoc")): page.frames[-1] += _framed(source)
+        return False
+    if _DRESSING.isdisjoint(attributes) or (dressed := _dressed(page, tag, attributes)) is None: return close
+    return dressed if close is None else lambda: (dressed(), close())
+
+def render(
+    root,                 # Body of a parsed page, an element of selectolax
+    main: bool = False,   # Whether the page marks its main text
+    frames: bool = True,  # Whether pages within the page are shown
+) -> list[Piece]:         # Its pieces in reading order
+    page,node,ends,inside = _Page(), root, [], 0
+    inline,shown,flush = page.inline, page.shown, page.flush
     while node is not None:
         tag = node.tag
-        if tag=="-text": renderer.text(node.text_content)
-        elif not ((attributes := node.attributes) or tag in _SKIP or tag=="dialog") or not _unseen(tag, attributes) and not (tag=="a" and "href" in attributes and _permalink(node)):
-            if "style" in attributes and (whether := _visibility(attributes)) is not None: renderer.visible.append((depth, whether))
-            if tag[0]=="m" and (sign := _separator(node)): renderer.text(sign)
-            renderer.enter(tag, attributes)
-            if (child := node.first_child) is not None:
-                node,depth = child,depth+1
-                continue
-            renderer.leave(tag)
-        if renderer.visible: renderer.past(depth)
-        while (following := node.next) is None and depth:
-            node,depth = node.parent,depth-1
-            renderer.leave(node.tag)
-            if renderer.visible: renderer.past(depth)
-        node = following if depth else None
-    if renderer.inline: renderer.flush()
-    return renderer.frames[0]
+        if tag=="-text":
+            if shown[-1]: inline.append(node.text_content)
+        elif tag not in SKIP and not (main and not inside and tag in ("header", "footer")):
+            if attributes := node.attributes: close = _open(page, node, tag, attributes, frames)
+            elif tag in _PLAIN: close = None
+            elif tag in _SIMPLE:
+                if inline: flush()
+                close = flush
+            else: close = _open(page, node, tag, attributes, frames)
+            if close is not False:
+                if (child := node.first_child) is not None:
+                    if tag=="main": inside += 1
+                    ends.append((node, close))
+                    node = child
+                    continue
+                if close: close()
+        while (following := node.next) is None and ends:
+            node,close = ends.pop()
+            if close: close()
+            if inside and node.tag=="main": inside -= 1
+        node = following if ends else None
+    flush()
+    return page.frames[0]
 
 # %% ../../nbs/extract/24_html.ipynb #1a706bee
 _CHARSET = re.compile(rb"<meta[^>]{0,999}?charset\s*=\s*[\"']?\s*([^\s\"'/>;]{1,40})|<\?xml[^>]{0,99}?encoding\s*=\s*[\"']([^\"']{1,40})", re.I)
@@ -189,7 +255,7 @@ def declared_encoding(data: bytes) -> str:
 @cache
 def extractor() -> str:
     "Name of this extractor and of the parser it stands on"
-    return f"html/1-lexbor-{version('selectolax')}"
+    return f"html/2-lexbor-{version('selectolax')}"
 
 def _assemble(pieces: list[Piece]) -> tuple[str, list[Block]]:
     "Text of a page, and its blocks with their lines"
@@ -204,7 +270,8 @@ def _assemble(pieces: list[Piece]) -> tuple[str, list[Block]]:
 _META = {"description", "keywords", "author", "date", "dc.date", "dcterms.date", "article:published_time"}
 
 def _meta(tree) -> dict[str, str]:
-    pairs = ((node.attributes.get("name") or node.attributes.get("property") or "", node.attributes.get("content") or "") for node in tree.css("meta"))
+    tags = (node.attributes for node in tree.head.iter() if node.tag=="meta") if tree.head else ()
+    pairs = ((tag.get("name") or tag.get("property") or "", tag.get("content") or "") for tag in tags)
     return {name.lower(): content for name,content in pairs if name.lower() in _META and content}
 
 def extract_html(data: bytes) -> Extraction:
@@ -213,7 +280,7 @@ def extract_html(data: bytes) -> Extraction:
     found = decode(data, declared_encoding(data))
     tree = LexborHTMLParser(found.text.replace("\r", " ").replace("\0", "\ufffd"))
     if tree.body is None: raise ExtractionError("it has no body; a page of frames holds no text of its own")
-    text,blocks = _assemble(render(tree.body))
+    text,blocks = _assemble(render(tree.body, main="<main" in found.text))
     named = tree.css_first("head title") # an SVG has titles of its own
     title = _SPACE.sub(" ", named.text()).strip() if named else ""
     notes = () if found.encoding=="utf-8" else (f"decoded as {found.encoding}",)

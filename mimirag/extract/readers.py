@@ -21,16 +21,18 @@ def format_at(path: str, data: bytes) -> str:
     return format_of(path) or ("pdf" if data.startswith(b"%PDF-") else "text")
 
 EMPTY,NO_TEXT = "it is empty", "there is no text in it" # files that hide nothing: they have nothing
-_READERS = {"markdown": markdown.extract_markdown, "rst": rst.extract_rst, "html": html.extract_html, "notebook": notebook.extract_notebook, "text": plain.extract_plain}
+_READERS = {"markdown": markdown.extract_markdown, "rst": rst.extract_rst, "html": html.extract_html, "text": plain.extract_plain}
 
 def extract(
     path: str,                # Path of the file; its ending tells the format
     data: bytes,              # All of its bytes
-    limits: Limits = Limits() # What it may cost; time and memory are the business of the process that calls
+    limits: Limits = Limits(),# What it may cost; time and memory are the business of the process that calls
+    outputs: bool = True      # Whether what came out of a notebook's cells is read
 ) -> Extraction:
     "Extract a file; raises `ExtractionError` with the reason where it gives no evidence, `MissingExtra` for a PDF without a reader"
     format = format_at(path, data)
-    found = pdf.extract_pdf(data, limits.pages) if format=="pdf" else _READERS[format](data)
+    if format=="pdf": found = pdf.extract_pdf(data, limits.pages)
+    else: found = notebook.extract_notebook(data, outputs) if format=="notebook" else _READERS[format](data)
     size = sum(len(page.text.encode()) for page in found.pages)
     if size > limits.text_bytes: raise OverLimit(f"its text has {size:,} bytes, more than the limit of {limits.text_bytes:,} ([limits] text_bytes)")
     if found.empty: raise ExtractionError(NO_TEXT if data.strip() else EMPTY)
@@ -38,16 +40,17 @@ def extract(
 
 # %% ../../nbs/extract/27_readers.ipynb #f29562c3
 @cache
-def extractor_of(format: str) -> str:
+def extractor_of(format: str, outputs: bool = True) -> str:
     "`<extractor>/<version>` that a format is read with today; a text whose encoding was guessed adds the library that guessed"
     if format=="html": return html.extractor()
     if format=="pdf": return pdf.extractor()
+    if format=="notebook": return notebook.extractor(outputs)
     return f"{format}/1"
 
-def is_current(extractor: str, format: str) -> bool:
+def is_current(extractor: str, format: str, outputs: bool = True) -> bool:
     "Whether an extraction with this name would be made with the same name today"
     base,plus,engine = extractor.partition("+")
-    return base==extractor_of(format) and (not plus or engine==f"charset-normalizer-{version('charset-normalizer')}")
+    return base==extractor_of(format, outputs) and (not plus or engine==f"charset-normalizer-{version('charset-normalizer')}")
 
 # %% ../../nbs/extract/27_readers.ipynb #6f359541
 _SEARCHABLE = {"markdown": markdown.searchable, "rst": rst.searchable, "notebook": markdown.searchable}

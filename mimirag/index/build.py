@@ -50,14 +50,14 @@ def _failed(old: Index|None, limits: str, retry: bool) -> dict[tuple[str, str], 
     if old is None or retry or old.meta.get("limits")!=limits: return {}
     return {(source, path): (reason, state) for source,path,reason,state in old.rows("SELECT source, path, reason, state FROM unreadable WHERE state!=''")}
 
-def failed_state(path: str, state: FileState) -> str:
+def failed_state(path: str, state: FileState, outputs: bool = True) -> str:
     "What must differ before a file that could not be read is tried again: its state, or its extractor"
-    return f"{write_state(state)} {extractor_of(format_of(path) or 'text')}"
+    return f"{write_state(state)} {extractor_of(format_of(path) or 'text', outputs)}"
 
 # %% ../../nbs/index/34_build.ipynb #fbe3011d
 def _plan_source(profile: Profile, id: str, known: dict, failed: dict, plan: Plan) -> set[tuple[str, str]]:
     "Add to a plan what one source asks for; gives back the keys of the documents that stay as they are"
-    root,limits,sizes = os.fspath(profile.root(id)), profile.limits.model_dump(), Sizes()
+    root,limits,sizes,outputs = os.fspath(profile.root(id)), profile.limits.model_dump(), Sizes(), profile.sources[id].outputs
     own = {key for key in known if key[0]==id}
     try: listing = list_files(profile.sources[id], root)
     except SourceError as error:
@@ -68,11 +68,11 @@ def _plan_source(profile: Profile, id: str, known: dict, failed: dict, plan: Pla
     for path,state in listing.files.items():
         if _is_index(profile, root, path): continue
         key,has = (id, path), known.get((id, path))
-        current = has is not None and is_current(has.extractor, has.extractor.partition("/")[0])
-        plan.states[key] = failed_state(path, state)
+        current = has is not None and is_current(has.extractor, has.extractor.partition("/")[0], outputs)
+        plan.states[key] = failed_state(path, state, outputs)
         if failed.get(key, ("", ""))[1]==plan.states[key]: plan.unreadable[key] = failed[key]
         elif current and has.state==state: stay.add(key)
-        else: plan.jobs.append((root, id, path, has.file if current else "", limits, (sizes.target, sizes.least, sizes.line, sizes.page)))
+        else: plan.jobs.append((root, id, path, has.file if current else "", limits, (sizes.target, sizes.least, sizes.line, sizes.page), outputs))
     return stay
 
 def _is_index(profile: Profile, root: str, path: str) -> bool:

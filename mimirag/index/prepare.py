@@ -30,6 +30,7 @@ def prepare(
     known: str,      # SHA-256 of the bytes whose extraction the index has, or ""
     limits: dict,    # What the file may cost
     sizes: tuple,    # How passages are cut
+    outputs: bool = True, # Whether what came out of a notebook's cells is read
 ) -> dict[str, Any]:
     "One file, ready for the index; `problem` says why it gives nothing, `again` whether trying later may help"
     limits = Limits(**limits)
@@ -37,7 +38,7 @@ def prepare(
         data,state = read_file(root, path, limits.file_bytes)
         file = sha256(data)
         if file==known: return dict(same=True, state=write_state(state))
-        found = extract(path, data, limits)
+        found = extract(path, data, limits, outputs)
     except (ExtractionError, MissingExtra, SourceError) as error:
         return dict(problem=str(error).removeprefix(f"{path}: "), again=not isinstance(error, ExtractionError))
     found = replace(found, title=_whole(found.title))

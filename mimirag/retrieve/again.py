@@ -21,9 +21,9 @@ from ..sources.admission import format_of
 from ..sources.profile import Limits
 
 # %% ../../nbs/retrieve/40_again.ipynb #92d2914f
-def extract_apart(path: str, data: bytes, limits: dict) -> dict[str, Any]:
+def extract_apart(path: str, data: bytes, limits: dict, outputs: bool = True) -> dict[str, Any]:
     "Extract in a worker: plain values of an `Extraction`, or `problem` and whether a limit was the reason"
-    try: found = extract(path, data, Limits(**limits))
+    try: found = extract(path, data, Limits(**limits), outputs)
     except (ExtractionError, MissingExtra) as error: return dict(problem=str(error), unfit=isinstance(error, ExtractionError) and not isinstance(error, OverLimit))
     pages = [(page.text, page.label, [(block.kind, block.first, block.last, block.level, block.text, block.line, block.anchor) for block in page.blocks]) for page in found.pages]
     return dict(extractor=found.extractor, paged=found.paged, title=found.title, notes=found.notes, pages=pages)
@@ -56,35 +56,35 @@ class Extractor:
     _pool: Pool|None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def __call__(self, path: str, data: bytes, file: str) -> Extraction:
-        "The extraction of `data`, whose SHA-256 is `file`; raises `CannotExtract`"
-        key = file, format_at(path, data)
+    def __call__(self, path: str, data: bytes, file: str, outputs: bool = True) -> Extraction:
+        "The extraction of `data`, whose SHA-256 is `file`, with or without what came out of a notebook's cells; raises `CannotExtract`"
+        key = file, format_at(path, data), outputs
         with self._lock:
-            if key not in self._kept: self._kept[key] = as_decoded(path, data, self.limits) or self._whole(path, data), data
+            if key not in self._kept: self._kept[key] = as_decoded(path, data, self.limits) or self._whole(path, data, outputs), data
             self._kept.move_to_end(key)
             while len(self._kept) > self.keep: self._kept.popitem(last=False)
             return self._kept[key][0]
 
-    def _whole(self, path: str, data: bytes) -> Extraction:
-        made = self._made(path, data)
+    def _whole(self, path: str, data: bytes, outputs: bool) -> Extraction:
+        made = self._made(path, data, outputs)
         if "problem" in made: raise CannotExtract(made["problem"], made["unfit"])
         return _extraction(made)
 
-    def kept(self, path: str, file: str) -> Extraction|None:
+    def kept(self, path: str, file: str, outputs: bool = True) -> Extraction|None:
         "The extraction of a file with this path and hash, with its blocks, if it is one of the last few"
         with self._lock:
-            key = next(((file, format) for format in ("pdf", format_of(path) or "text") if (file, format) in self._kept), None)
+            key = next((key for format in ("pdf", format_of(path) or "text") if (key := (file, format, outputs)) in self._kept), None)
             if key is None: return None
             found,data = self._kept[key]
             if any(page.blocks for page in found.pages): return found
-            try: self._kept[key] = self._whole(path, data), data
+            try: self._kept[key] = self._whole(path, data, outputs), data
             except CannotExtract: pass # its words are verified all the same
             return self._kept[key][0]
 
-    def _made(self, path: str, data: bytes) -> dict:
+    def _made(self, path: str, data: bytes, outputs: bool) -> dict:
         if len(data) <= _SMALL and format_at(path, data) in _PLAIN: return extract_apart(path, data, self.limits.model_dump())
         if self._pool is None: self._pool = Pool("mimirag.retrieve.again:extract_apart", 1, self.limits.seconds, self.limits.memory_bytes)
-        (_,made,reason), = self._pool.run([(path, data, self.limits.model_dump())])
+        (_,made,reason), = self._pool.run([(path, data, self.limits.model_dump(), outputs)])
         return made if made is not None else dict(problem=reason, unfit=False)
 
     def close(self):

@@ -72,12 +72,12 @@ def other_bytes(case: Case, found: Extraction) -> Verdict:
     return case.verdict("version_unavailable", currency, reason=f"{cited.path} has changed since it was cited; {says}", relocated=moved)
 
 # %% ../../nbs/retrieve/41_resolver.ipynb #b89b73ac
-def no_text(case: Case, error: CannotExtract) -> Verdict:
+def no_text(case: Case, error: CannotExtract, outputs: bool = True) -> Verdict:
     "The verdict when the bytes could be read and gave no text"
     cited = case.cited
     if case.file!=cited.version: return case.verdict("version_unavailable", reason=f"{cited.path} has changed, and what is there now cannot be read: {error}")
     if not error.unfit: return case.verdict("source_unavailable", reason=f"{cited.path} is the cited version, but it cannot be read here: {error}")
-    integrity = "mismatch" if is_current(cited.extractor, cited.extractor.partition("/")[0]) else "extraction_changed"
+    integrity = "mismatch" if is_current(cited.extractor, cited.extractor.partition("/")[0], outputs) else "extraction_changed"
     return case.verdict(integrity, "current", reason=f"{cited.path} is the cited version, and there is no text in it: {error}")
 
 # %% ../../nbs/retrieve/41_resolver.ipynb #002709b4
@@ -101,7 +101,7 @@ def no_file(case: Case, source: Source, root, limit: int, extractor: Extractor) 
     if len(same) > 1: return case.verdict("version_unavailable", "ambiguous", reason=f"{gone}; {len(same)} files have its content")
     path,data = same[0]
     case = Case(cited, case.asked, cited.version, f"{cited.source}/{path}, {len(data):,} bytes, SHA-256 {cited.version[:16]}…")
-    try: found = extractor(path, data, cited.version)
+    try: found = extractor(path, data, cited.version, source.outputs)
     except CannotExtract as error: return case.verdict("version_unavailable", "source_gone", reason=f"{gone}; {path} has its content, but cannot be read: {error}")
     words = case.stands(found)
     if words is None or case.forged(found): return case.verdict("mismatch", "source_gone", reason=f"{gone}; {path} is the cited version, but other words stand there at {cited.span}")
@@ -134,7 +134,8 @@ class Resolver:
 
     def extraction(self, cited: Citation) -> Extraction|None:
         "Text of the version that a citation names, if it has just been extracted from the original"
-        return self.extractor.kept(cited.path, cited.version)
+        source = self.profile.sources.get(cited.source)
+        return self.extractor.kept(cited.path, cited.version, source.outputs if source else True)
 
     def _read(self, asked: Any, known: Iterable[Citation]) -> Citation|Verdict:
         if isinstance(asked, Evidence): asked = asked.citation
@@ -160,6 +161,6 @@ class Resolver:
         except SourceError as error: return case.verdict("source_unavailable", reason=str(error))
         file = sha256(data)
         case = Case(cited, shown, file, f"{cited.source}/{cited.path}, {len(data):,} bytes, SHA-256 {file[:16]}…")
-        try: found = self.extractor(cited.path, data, file)
-        except CannotExtract as error: return no_text(case, error)
+        try: found = self.extractor(cited.path, data, file, source.outputs)
+        except CannotExtract as error: return no_text(case, error, source.outputs)
         return same_bytes(case, found) if file==cited.version else other_bytes(case, found)

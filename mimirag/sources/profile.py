@@ -39,6 +39,7 @@ class Source(Declared):
     root: str = Field(min_length=1)                               # Folder, relative to the profile
     include: list[Pattern]|None = Field(None, min_length=1)       # Files to read; without it, every file of a known format
     exclude: list[Pattern] = []                                   # Files and folders to leave out
+    outputs: bool = True                                          # Whether what came out of a notebook's cells is read
     url: Annotated[str, AfterValidator(_check_url)]|None = None   # Template of permalinks
 
     @property
