@@ -6,8 +6,12 @@
 __all__ = ['Line', 'in_reading_order']
 
 # %% ../../nbs/extract/25_layout.ipynb #b0bc186e
-from dataclasses import dataclass
+import re
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from dataclasses import dataclass, replace
 from itertools import groupby
+from math import inf
 from statistics import median
 
 # %% ../../nbs/extract/25_layout.ipynb #015bcaf0
@@ -19,9 +23,8 @@ class Line:
     y0: float
     x1: float
     y1: float
-    size: float           # Of the largest letters
-    bold: bool = False
-    upright: bool = True  # Reads from left to right on the displayed page
+    size: float    # Of the largest letters
+    turn: int = 0  # Quarter turns clockwise: 0 reads to the right on the displayed page, 1 downward
 
     @property
     def middle(self) -> float: return (self.y0+self.y1)/2
@@ -29,36 +32,48 @@ class Line:
 # %% ../../nbs/extract/25_layout.ipynb #ee518923
 def _gutters(lines: list[Line]) -> list[tuple[float, float]]:
     "Vertical strips between columns, from left to right"
-    left,right = min(line.x0 for line in lines), max(line.x1 for line in lines)
-    narrow = [line for line in lines if line.x1-line.x0 < 0.6*(right-left)]
+    left,right = min([line.x0 for line in lines]), max([line.x1 for line in lines])
+    widest = 0.6*(right-left)
+    narrow = [line for line in lines if line.x1-line.x0 < widest]
     if len(narrow) < 4: return []
-    covered = [0]*(int(right-left)+3)
+    changes = defaultdict(int) # at each whole point from the left: how many lines begin there, less those that have ended
     for line in narrow:
-        covered[int(line.x0-left)] += 1
-        covered[int(line.x1-left)+1] -= 1
-    for n in range(1, len(covered)): covered[n] += covered[n-1]
-    allowed,least = 0.06*len(narrow), max(8.0, median(line.size for line in narrow))
-    found,start = [],None
-    for n,count in enumerate([*covered, 10**9]):
-        if count <= allowed: start = n if start is None else start
+        changes[int(line.x0-left)] += 1
+        changes[int(line.x1-left)+1] -= 1
+    allowed,least = 0.06*len(narrow), max(8.0, median([line.size for line in narrow]))
+    found,start,count = [],0,0
+    for at in sorted(changes):
+        count += changes[at]
+        if count <= allowed: start = at if start is None else start
         elif start is not None:
-            if n-start >= least and start > 0 and n < len(covered): found.append((left+start, left+n))
+            if at-start >= least and start > 0: found.append((left+start, left+at))
             start = None
     return found
 
 def _rows(lines: list[Line]) -> list[list[Line]]:
-    "Lines that stand beside each other, from top to bottom, each row from left to right"
-    rows = []
-    for line in sorted(lines, key=lambda line: (line.middle, line.x0)):
-        if rows and line.middle - rows[-1][0].middle < 0.4*min(line.size, rows[-1][0].size): rows[-1].append(line)
-        else: rows.append([line])
-    return [sorted(row, key=lambda line: line.x0) for row in rows]
+    "Lines that stand beside each other, from top to bottom, each row in the order of reading"
+    rows,first,first_middle = [],None,0.0
+    for middle,_,_,line in sorted([((line.y0+line.y1)/2, line.x0, n, line) for n,line in enumerate(lines)]):
+        if first is not None and middle-first_middle < 0.4*min(line.size, first.size): rows[-1].append(line)
+        else:
+            rows.append([line])
+            first,first_middle = line,middle
+    return [row if len(row)==1 else _along(row) for row in rows]
+
+_LEFTWARD = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]") # Hebrew, Arabic, Syriac and their presentation forms
+
+def _leftward(lines: list[Line]) -> bool:
+    "Whether lines are mostly in a script that is written from right to left"
+    return 2*len([line for line in lines if not line.text.isascii() and _LEFTWARD.search(line.text)]) > len(lines)
+
+def _along(row: list[Line]) -> list[Line]: return sorted(row, key=lambda line: line.x0, reverse=_leftward(row))
 
 # %% ../../nbs/extract/25_layout.ipynb #587a70a4
 def _columns(lines: list[Line], gutters: list[tuple[float, float]]) -> list[list[Line]]:
     "Lines sorted into the columns between gutters; columns without lines are left out"
     columns = [[] for _ in range(len(gutters)+1)]
-    for line in lines: columns[sum((line.x0+line.x1)/2 > (a+b)/2 for a,b in gutters)].append(line)
+    middles = [(a+b)/2 for a,b in gutters]
+    for line in lines: columns[bisect_left(middles, (line.x0+line.x1)/2)].append(line)
     return [column for column in columns if column]
 
 def _running(column: list[Line]) -> set[int]:
@@ -94,7 +109,9 @@ def _table_rows(rows: list[list[Line]], running: set[int], leading: float) -> li
 # %% ../../nbs/extract/25_layout.ipynb #22f829be
 def _section(lines: list[Line], gutters: list[tuple[float, float]]) -> list[list[Line]]:
     "Rows of a section whose lines cross no gutter: text column by column, tables straight across"
+    if len(lines) < 4: return _rows(lines) # columns have two lines each
     columns = _columns(lines, gutters)
+    leftward = _leftward(lines)
     running = [_running(column) for column in columns]
     leading = [_leading(column, own) for column,own in zip(columns, running)]
     if len(columns) < 2 or not all(leading): return _rows(lines)
@@ -102,18 +119,34 @@ def _section(lines: list[Line], gutters: list[tuple[float, float]]) -> list[list
     tables = _table_rows(rows, set().union(*running), min(leading))
     for table,group in groupby(range(len(rows)), key=lambda n: tables[n]):
         together = [line for n in group for line in rows[n]]
-        ordered += _rows(together) if table else [row for column in _columns(together, gutters) for row in _rows(column)]
+        ordered += _rows(together) if table else [row for column in _columns(together, gutters)[::-1 if leftward else 1] for row in _rows(column)]
     return ordered
+
+def _ordered(lines: list[Line]) -> list[list[Line]]:
+    "Rows of lines that read to the right; a row with a line that crosses a gutter ends the columns above it"
+    rows,gutters = _rows(lines), _gutters(lines) if len(lines) > 3 else []
+    if not gutters: return rows
+    ordered,section = [],[]
+    starts,ends = [start for start,_ in gutters], [*(end for _,end in gutters), inf]
+    for row in rows:
+        if not any(line.x1 > ends[bisect_right(starts, line.x0-1)]-1 for line in row): section += row
+        else:
+            ordered += _section(section, gutters)+[row]
+            section = []
+    return ordered + _section(section, gutters)
+
+# %% ../../nbs/extract/25_layout.ipynb #1da9cffa
+def _turned_back(line: Line) -> Line:
+    if line.turn==1: return replace(line, x0=line.y0, y0=-line.x1, x1=line.y1, y1=-line.x0, turn=0)
+    if line.turn==3: return replace(line, x0=-line.y1, y0=line.x0, x1=-line.y0, y1=line.x1, turn=0)
+    return replace(line, x0=-line.x1, y0=-line.y1, x1=-line.x0, y1=-line.y0, turn=0)
 
 def in_reading_order(lines: list[Line]) -> list[list[Line]]:
     "Rows of a page, in the order they are read; turned text comes last"
-    upright,turned = [line for line in lines if line.upright], [line for line in lines if not line.upright]
-    gutters = _gutters(upright) if len(upright) > 3 else []
-    crosses = lambda line: any(line.x0 < a+1 and line.x1 > b-1 for a,b in gutters)
-    rows,section = [],[]
-    for line in sorted(upright, key=lambda line: line.middle):
-        if not gutters or not crosses(line): section.append(line)
-        else:
-            rows += _section(section, gutters)+[[line]]
-            section = []
-    return rows + _section(section, gutters) + [[line] for line in turned]
+    if not any([line.turn for line in lines]): return _ordered(lines)
+    rows = _ordered([line for line in lines if not line.turn])
+    for turn in (1, 3, 2):
+        turned = [(_turned_back(line), line) for line in lines if line.turn==turn]
+        drawn = {id(copy): line for copy,line in turned}
+        rows += [[drawn[id(copy)] for copy in row] for row in _ordered([copy for copy,_ in turned])]
+    return rows
