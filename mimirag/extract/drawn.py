@@ -5,19 +5,19 @@
 # %% auto #0
 __all__ = ['clean', 'engine', 'visible_lines']
 
-# %% ../../nbs/extract/25a_drawn.ipynb #20ca7ef3
+# %% ../../nbs/extract/25a_drawn.ipynb #1b1ea3c6
 import re
 from functools import partial
 from html import unescape
 from ..evidence.errors import MissingExtra
 from .layout import Line
 
-# %% ../../nbs/extract/25a_drawn.ipynb #e8aaae81
-_CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\ud800-\udfff]")
+# %% ../../nbs/extract/25a_drawn.ipynb #e7c75197
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 def clean(text: str) -> str:
     "Text without characters that no reader sees and that break lines or stores"
-    return text if text.isascii() and text.isprintable() else _CONTROL.sub("\ufffd", text).replace("\t", " ")
+    return text if text.isascii() and text.isprintable() else _CONTROL.sub("\ufffd", text.replace("\t", " "))
 
 def engine():
     "PyMuPDF, with its messages switched off; raises `MissingExtra` where it is not installed"
@@ -27,11 +27,19 @@ def engine():
     pymupdf.TOOLS.mupdf_display_warnings(False)
     return pymupdf
 
-# %% ../../nbs/extract/25a_drawn.ipynb #2ecff5d6
-_PLACE = re.compile(r'<line bbox="(\S+) (\S+) (\S+) (\S+)" wmode="\d" dir="(\S+) (\S+)" flags="\d+" text="([^"]*)')
+# %% ../../nbs/extract/25a_drawn.ipynb #3e9a16e0
+_PLACE = re.compile(r'<line bbox="([^"]*)" wmode="\d" dir="([^"]*)" flags="\d+" text="([^"]*)')
 _SIZE = re.compile(r'<p style="top:[^;"]*;left:[^;"]*;line-height:([\d.]+)pt">(?:.*font-size:([\d.]+)pt)?') # of the first letter and of the last: either may be a mark of a footnote
-_COLOURED = re.compile(r"pt;color:#(?!000000)......\">")
-_DOUBTFUL = re.compile(r'font-size:(?:[\d.]+pt">|[01]\.[^"]*">|[\d.]+pt;color:#[ef].[ef].[ef].">)')       # without colour, tiny, light
+_STYLE = re.compile(';font-size:([^"]*)">')
+_PLAIN = re.compile(r"(?!0\.|1\.)[\d.]+pt;color:#(?![ef].[ef].[ef].)(......)") # painted, not tiny, not light
+
+def _plain(page, html: str, known: dict) -> bool:
+    "Whether all runs of a page can plainly be seen"
+    coloured = False
+    for style in set(_STYLE.findall(html)):
+        if not (found := _PLAIN.fullmatch(style)): return False
+        coloured |= found[1]!="000000"
+    return not (coloured and _clear(page.parent, page.xref, page.read_contents, known))
 
 def _printed(pymupdf, printer, textpage, *options) -> str:
     "A page as MuPDF prints it"
@@ -42,27 +50,33 @@ def _printed(pymupdf, printer, textpage, *options) -> str:
 
 def _texts(pymupdf, textpage, xml: str, places: list[tuple]) -> list[str]:
     "Words of the lines; where they are not ASCII, XML has them in numbers, and plain text as they are"
-    if "&#" not in xml: return [unescape(place[6]) if "&" in place[6] else place[6] for place in places]
+    if "&#" not in xml: return [unescape(place[2]) if "&" in place[2] else place[2] for place in places]
     if "&#xa;" not in xml: # or a line would not be a line
         plain = list(filter(None, _printed(pymupdf, pymupdf.mupdf.fz_print_stext_page_as_text, textpage).split("\n")))
         if len(plain)==len(places): return plain
-    return [re.sub(r"&#x([0-9a-f]+);|&\w+;", lambda found: chr(int(found[1], 16)) if found[1] else unescape(found[0]), place[6]) for place in places]
+    return [re.sub(r"&#x([0-9a-f]+);|&\w+;", lambda found: chr(int(found[1], 16)) if found[1] else unescape(found[0]), place[2]) for place in places]
 
 def _plain_lines(page, textpage, known: dict) -> list[Line]|None:
     "Lines of a page where every run is plainly to be seen, or `None`"
     pymupdf = engine()
     html = _printed(pymupdf, pymupdf.mupdf.fz_print_stext_page_as_html, textpage, 0)
-    if _DOUBTFUL.search(html) or _COLOURED.search(html) and _clear(page.parent, page.xref, page.read_contents, known): return None
+    if not _plain(page, html, known): return None
     xml = _printed(pymupdf, pymupdf.mupdf.fz_print_stext_page_as_xml_with_flags, textpage, 0, 0)
     places,sizes = _PLACE.findall(xml), _SIZE.findall(html)
     if len(places)!=len(sizes): return None
-    place,lines,page_turned = _placer(page),[],page.rotation
-    for (x0,y0,x1,y1,across,down,_),(first,last),text in zip(places, sizes, _texts(pymupdf, textpage, xml, places)):
-        if not (text := clean(text).strip()): continue
-        size = float(first) if first==last or not last else max(float(first), float(last))
-        if across=="1" and not page_turned: _add(lines, Line(text, float(x0), float(y0), float(x1), float(y1), size)) # nearly all
-        else: _add(lines, place(text, (float(x0), float(y0), float(x1), float(y1)), (float(across), float(down)), size))
+    texts,lines,place = _texts(pymupdf, textpage, xml, places), [], _placer(page) if page.rotation else None
+    numbers = map(float, " ".join([place[0] for place in places]).split())
+    boxes = zip(numbers, numbers, numbers, numbers)
+    if place or len(set(texts)) < len(texts) or _CONTROL.search("".join(texts)):
+        place = place or _placer(page)
+        for box,(_,direction,_),size,text in zip(boxes, places, sizes, texts):
+            if text := clean(text).strip(): _add(lines, place(text, box, tuple(map(float, direction.split())), _larger(*size)))
+        return lines
+    for (x0,y0,x1,y1),(_,direction,_),(first,last),text in zip(boxes, places, sizes, texts):
+        if text := text.strip(): lines.append(Line(text, x0, y0, x1, y1, float(first) if first==last else _larger(first, last), 0 if direction=="1 0" else _quarter(*map(float, direction.split()))))
     return lines
+
+def _larger(first: str, last: str) -> float: return max(float(first), float(last or 0))
 
 def _placer(page):
     "A function that makes lines of a page as it is displayed, whether it is stored turned or not"
@@ -82,12 +96,12 @@ def _add(lines: list[Line], line: Line):
         if other.text==line.text and abs(other.x0-line.x0) < 1.5 and abs(other.y0-line.y0) < 1.5: return
     lines.append(line)
 
-# %% ../../nbs/extract/25a_drawn.ipynb #9d3fca5a
+# %% ../../nbs/extract/25a_drawn.ipynb #a0381a2c
 _DRAWN = 16|32|64 # filled, stroked, clipped: MuPDF's flags of a character that is painted at all
 _LIGHT = 0xE0     # every colour at least so light: may be light on light
 _CLEAR = re.compile(r"/(?:ca|CA) ?(?:0+\.?0*|\.0+)(?=[\s/>])")
 _NAMED = re.compile(r"/([^\s/<>\[\]()]+) ?(<<.*?>>|\d+(?= \d+ R))") # entries of a dictionary of resources
-_SET = re.compile(rb"/([^\s/<>\[\]()]+)\s+gs\b")
+_ESCAPED = re.compile(rb"/[^\s/<>\[\]()]*#[^\s/<>\[\]()]*\s+gs\b")
 
 def _undrawn(span: dict) -> bool:
     "Whether a span is drawn invisibly: not painted, or transparent"
@@ -95,16 +109,19 @@ def _undrawn(span: dict) -> bool:
 
 def _light(span: dict) -> bool: return min(span["color"]>>16&255, span["color"]>>8&255, span["color"]&255) >= _LIGHT
 
-def _entry(document, holder: int, key: str) -> str:
-    kind,text = document.xref_get_key(holder, key)
-    return document.xref_object(int(text.split()[0]), compressed=True) if kind=="xref" else text
+def _entries(document, holder: int, kind: str, known: dict) -> list[tuple[str, str]]:
+    "What a page or a form names as its resources of a kind: names, and numbers of objects or dictionaries"
+    found,text = document.xref_get_key(holder, f"Resources/{kind}")
+    if found!="xref": return _NAMED.findall(text)
+    if text not in known: known[text] = _NAMED.findall(document.xref_object(int(text.split()[0]), compressed=True))
+    return known[text]
 
-def _clear(document, holder: int, content, known: dict[int, bool]) -> bool:
+def _clear(document, holder: int, content, known: dict) -> bool:
     "Whether a page or a form paints, itself or through the forms that it names, with opacity 0; `content` gives its instructions"
     if holder not in known:
         known[holder] = False # a circle ends here
-        names = [name for name,state in _NAMED.findall(_entry(document, holder, "Resources/ExtGState")) if _state_clear(document, state, known)]
-        known[holder] = bool(names and _uses(content(), names)) or any(_clear(document, int(form), partial(document.xref_stream, int(form)), known) for _,form in _NAMED.findall(_entry(document, holder, "Resources/XObject")) if form.isdigit())
+        names = [name for name,state in _entries(document, holder, "ExtGState", known) if _state_clear(document, state, known)]
+        known[holder] = bool(names and _uses(content(), names)) or any(_clear(document, int(form), partial(document.xref_stream, int(form)), known) for _,form in _entries(document, holder, "XObject", known) if form.isdigit())
     return known[holder]
 
 def _state_clear(document, state: str, known: dict) -> bool:
@@ -114,7 +131,7 @@ def _state_clear(document, state: str, known: dict) -> bool:
 
 def _uses(content: bytes|None, names: list[str]) -> bool:
     "Whether instructions set one of the graphics states; a name with an escape may be any"
-    return any(name.decode("latin-1") in names or b"#" in name for name in _SET.findall(content or b""))
+    return bool(content) and (any(b"/"+name.encode("latin-1", "replace") in content for name in names) or b"#" in content and bool(_ESCAPED.search(content)))
 
 def _blanks(page):
     "A function that tells whether a place on the page is all of one colour; the page is drawn at most once"
@@ -127,7 +144,7 @@ def _blanks(page):
         return drawing[0].get_pixmap(matrix=pymupdf.Identity, colorspace=pymupdf.csRGB, alpha=0, clip=rect).is_unicolor
     return blank
 
-# %% ../../nbs/extract/25a_drawn.ipynb #2b51da11
+# %% ../../nbs/extract/25a_drawn.ipynb #494e54ee
 def _run_lines(page, textpage, runs_of) -> list[Line]:
     "Lines made of the runs that `runs_of` chooses from each"
     place,lines = _placer(page),[]
@@ -158,21 +175,21 @@ def _chosen_lines(page, textpage) -> tuple[list[Line], list[str]]:
     def seen(runs):
         kept = []
         for run in runs:
-            if not (_undrawn(run) or run["size"] < 1 or _light(run) and blank(run["bbox"])): kept.append(run)
-            elif run["text"].strip(): hidden.append(run)
+            if not run["text"].strip() or not (_undrawn(run) or run["size"] < 1 or _light(run) and blank(run["bbox"])): kept.append(run)
+            else: hidden.append(run)
         return kept
     lines = _run_lines(page, textpage, seen)
     if _scanned(page, lines, hidden): return lines+_run_lines(page, textpage, lambda runs: filter(_undrawn, runs)), ["its text is a recognition layer over a scanned picture"]
     return lines, ["text that a reader cannot see was left out"]*bool(hidden)
 
-# %% ../../nbs/extract/25a_drawn.ipynb #78b69ac7
+# %% ../../nbs/extract/25a_drawn.ipynb #ef37ca29
 def _unknown_share(lines: list[Line]) -> float:
     unknown = sum(line.text.count("\ufffd") for line in lines)
     return unknown/_letters(line.text for line in lines) if unknown else 0.0
 
 def visible_lines(
     page,                             # A page of PyMuPDF
-    known: dict[int, bool]|None=None  # What is known of the document's objects; one for all its pages saves work
+    known: dict|None=None  # What is known of the document's objects; one for all its pages saves work
 ) -> tuple[list[Line], list[str]]:
     "Lines of a page that are evidence, as they are drawn, and what is to be said about the rest"
     pymupdf = engine()

@@ -107,19 +107,20 @@ def _table_rows(rows: list[list[Line]], running: set[int], leading: float) -> li
     return inside
 
 # %% ../../nbs/extract/25_layout.ipynb #22f829be
-def _section(lines: list[Line], gutters: list[tuple[float, float]]) -> list[list[Line]]:
-    "Rows of a section whose lines cross no gutter: text column by column, tables straight across"
-    if len(lines) < 4: return _rows(lines) # columns have two lines each
+def _section(rows: list[list[Line]], gutters: list[tuple[float, float]]) -> list[list[Line]]:
+    "Rows of a section where no line crosses a gutter: text column by column, tables straight across"
+    if sum(map(len, rows)) < 4: return rows # columns have two lines each
+    lines = [line for row in rows for line in row]
     columns = _columns(lines, gutters)
-    leftward = _leftward(lines)
     running = [_running(column) for column in columns]
-    leading = [_leading(column, own) for column,own in zip(columns, running)]
-    if len(columns) < 2 or not all(leading): return _rows(lines)
-    rows,ordered = _rows(lines), []
-    tables = _table_rows(rows, set().union(*running), min(leading))
+    leading = []
+    for column,own in zip(columns, running):
+        if len(columns) < 2 or not (found := _leading(column, own)): return rows
+        leading.append(found)
+    ordered,leftward,tables = [],_leftward(lines),_table_rows(rows, set().union(*running), min(leading))
     for table,group in groupby(range(len(rows)), key=lambda n: tables[n]):
-        together = [line for n in group for line in rows[n]]
-        ordered += _rows(together) if table else [row for column in _columns(together, gutters)[::-1 if leftward else 1] for row in _rows(column)]
+        together = [rows[n] for n in group]
+        ordered += together if table else [row for column in _columns([line for row in together for line in row], gutters)[::-1 if leftward else 1] for row in _rows(column)]
     return ordered
 
 def _ordered(lines: list[Line]) -> list[list[Line]]:
@@ -127,15 +128,18 @@ def _ordered(lines: list[Line]) -> list[list[Line]]:
     rows,gutters = _rows(lines), _gutters(lines) if len(lines) > 3 else []
     if not gutters: return rows
     ordered,section = [],[]
-    starts,ends = [start for start,_ in gutters], [*(end for _,end in gutters), inf]
+    starts,ends = [start+1 for start,_ in gutters], [*(end-1 for _,end in gutters), inf]
     for row in rows:
-        if not any(line.x1 > ends[bisect_right(starts, line.x0-1)]-1 for line in row): section += row
-        else:
-            ordered += _section(section, gutters)+[row]
-            section = []
+        for line in row:
+            if line.x1 > ends[bisect_right(starts, line.x0)]:
+                ordered += _section(section, gutters)
+                ordered.append(row)
+                section = []
+                break
+        else: section.append(row)
     return ordered + _section(section, gutters)
 
-# %% ../../nbs/extract/25_layout.ipynb #1da9cffa
+# %% ../../nbs/extract/25_layout.ipynb #b0c8db94
 def _turned_back(line: Line) -> Line:
     if line.turn==1: return replace(line, x0=line.y0, y0=-line.x1, x1=line.y1, y1=-line.x0, turn=0)
     if line.turn==3: return replace(line, x0=-line.y1, y0=line.x0, x1=-line.y0, y1=line.x1, turn=0)

@@ -95,22 +95,17 @@ def extract_pdf(
     pymupdf,document = engine(), _open(data)
     if document.page_count > most_pages: raise OverLimit(f"it has {document.page_count:,} pages, more than the limit of {most_pages:,} ([limits] pages)")
     notes = ["it was damaged and has been repaired for reading"] if document.is_repaired else []
-    rows,labels,said_of,known,labelled = [],[],{},{},bool(document.get_page_labels())
+    rows,said_of,known = [],{},{}
     for number in range(document.page_count):
         pymupdf.TOOLS.mupdf_warnings(reset=True)
-        lines,label = [],""
-        try:
-            page = document[number]
-            label = page.get_label() if labelled else ""
-            lines,said = visible_lines(page, known)
-        except (RuntimeError, ValueError, pymupdf.mupdf.FzErrorBase) as error: said = [f"it cannot be read ({str(error).splitlines()[0] if str(error) else type(error).__name__})"]
+        try: lines,said = visible_lines(document[number], known)
+        except (RuntimeError, ValueError, pymupdf.mupdf.FzErrorBase) as error: lines,said = [], [f"it cannot be read ({str(error).splitlines()[0] if str(error) else type(error).__name__})"]
         if "error" in (warned := pymupdf.TOOLS.mupdf_warnings(reset=True)): said = [*said, f"a part of it is damaged, and text may be missing ({warned.splitlines()[0]})"]
         rows.append(in_reading_order(lines))
-        labels.append(label)
         for note in said: said_of.setdefault(note, []).append(number+1)
     notes += [f"{_pages_in_words(numbers)}: {note}" for note,numbers in said_of.items()]
     if not any(rows): raise ExtractionError(f"no page has text that can be read: {_shortened(notes)}")
-    return Extraction(extractor(), tuple(pages := _pages(document, rows, labels)), True, _title(document, pages), _properties(document), tuple(notes))
+    return Extraction(extractor(), tuple(pages := _pages(document, rows)), True, _title(document, pages), _properties(document), tuple(notes))
 
 def _pages_in_words(numbers: list[int]) -> str:
     "`page 2`, `pages 1-3, 7`"
@@ -122,12 +117,35 @@ def _pages_in_words(numbers: list[int]) -> str:
 
 def _shortened(notes: list[str]) -> str: return "; ".join(notes[:5]) + (f"; and {len(notes)-5} more" if len(notes) > 5 else "")
 
-def _pages(document, rows: list[list[list[Line]]], labels: list[str]) -> list[Page]:
+def _pages(document, rows: list[list[list[Line]]]) -> list[Page]:
     outline,(body,levels),pages = _outline(document),_sizes(rows),[]
-    for number,(own,label) in enumerate(zip(rows, labels), 1):
+    for number,(own,label) in enumerate(zip(rows, _labels(document)), 1):
         texts = list(map(_row_text, own))
         pages.append(Page("\n".join([*texts, ""]), tuple(_page_blocks(own, texts, outline.get(number, {}), body, levels)), label if label and label!=str(number) else None))
     return pages
+
+def _labels(document) -> list[str]:
+    "What is printed on each page as its number, by the document's own rules (ISO 32000-1, section 12.4.2)"
+    labels,rules = [""]*document.page_count, sorted(document.get_page_labels(), key=lambda rule: rule["startpage"])
+    for rule in rules:
+        for n in range(max(rule["startpage"], 0), document.page_count): labels[n] = clean(rule.get("prefix") or "")+_counted(rule.get("style", ""), n-rule["startpage"]+(rule.get("firstpagenum") or 1))
+    return labels
+
+def _counted(style: str, number: int) -> str:
+    "A number as a page label writes it: 1, iv, IV, d or D"
+    if not style or number < 1: return ""
+    if style in "aA": word = chr(97+(number-1)%26)*((number-1)//26+1) if number < 2600 else str(number)
+    elif style in "rR": word = _roman(number) if number < 4000 else str(number)
+    else: word = str(number)
+    return word.upper() if style in "AR" else word
+
+def _roman(number: int) -> str:
+    parts = [(1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")]
+    word = ""
+    for value,letters in parts:
+        word += letters*(number//value)
+        number %= value
+    return word
 
 def _properties(document) -> dict[str, str]:
     properties = document.metadata or {}
