@@ -6,7 +6,9 @@
 __all__ = ['Line', 'in_reading_order']
 
 # %% ../../nbs/extract/25_layout.ipynb #b0bc186e
-from dataclasses import dataclass
+import re
+from collections import defaultdict
+from dataclasses import dataclass, replace
 from itertools import groupby
 from statistics import median
 
@@ -19,9 +21,8 @@ class Line:
     y0: float
     x1: float
     y1: float
-    size: float           # Of the largest letters
-    bold: bool = False
-    upright: bool = True  # Reads from left to right on the displayed page
+    size: float    # Of the largest letters
+    turn: int = 0  # Quarter turns clockwise: 0 reads to the right on the displayed page, 1 downward
 
     @property
     def middle(self) -> float: return (self.y0+self.y1)/2
@@ -29,91 +30,160 @@ class Line:
 # %% ../../nbs/extract/25_layout.ipynb #ee518923
 def _gutters(lines: list[Line]) -> list[tuple[float, float]]:
     "Vertical strips between columns, from left to right"
-    left,right = min(line.x0 for line in lines), max(line.x1 for line in lines)
-    narrow = [line for line in lines if line.x1-line.x0 < 0.6*(right-left)]
+    left,right = min([line.x0 for line in lines]), max([line.x1 for line in lines])
+    widest = 0.6*(right-left)
+    narrow = [line for line in lines if line.x1-line.x0 < widest]
     if len(narrow) < 4: return []
-    covered = [0]*(int(right-left)+3)
+    changes = defaultdict(int) # at each whole point from the left: how many lines begin there, less those that have ended
     for line in narrow:
-        covered[int(line.x0-left)] += 1
-        covered[int(line.x1-left)+1] -= 1
-    for n in range(1, len(covered)): covered[n] += covered[n-1]
-    allowed,least = 0.06*len(narrow), max(8.0, median(line.size for line in narrow))
-    found,start = [],None
-    for n,count in enumerate([*covered, 10**9]):
-        if count <= allowed: start = n if start is None else start
+        changes[int(line.x0-left)] += 1
+        changes[int(line.x1-left)+1] -= 1
+    allowed,least = 0.06*len(narrow), max(8.0, median([line.size for line in narrow]))
+    found,start,count = [],0,0
+    for at in sorted(changes):
+        count += changes[at]
+        if count <= allowed: start = at if start is None else start
         elif start is not None:
-            if n-start >= least and start > 0 and n < len(covered): found.append((left+start, left+n))
+            if at-start >= least and start > 0: found.append((left+start, left+at))
             start = None
     return found
 
 def _rows(lines: list[Line]) -> list[list[Line]]:
-    "Lines that stand beside each other, from top to bottom, each row from left to right"
-    rows = []
-    for line in sorted(lines, key=lambda line: (line.middle, line.x0)):
-        if rows and line.middle - rows[-1][0].middle < 0.4*min(line.size, rows[-1][0].size): rows[-1].append(line)
-        else: rows.append([line])
-    return [sorted(row, key=lambda line: line.x0) for row in rows]
+    "Lines that stand beside each other, from top to bottom, each row in the order of reading"
+    rows,first,first_middle = [],None,0.0
+    for middle,_,_,line in sorted([((line.y0+line.y1)/2, line.x0, n, line) for n,line in enumerate(lines)]):
+        if first is not None and middle-first_middle < 0.4*min(line.size, first.size): rows[-1].append(line)
+        else:
+            rows.append([line])
+            first,first_middle = line,middle
+    return [row if len(row)==1 else _along(row) for row in rows]
+
+_LEFTWARD = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]") # Hebrew, Arabic, Syriac and their presentation forms
+
+def _leftward(lines: list[Line]) -> bool:
+    "Whether lines are mostly in a script that is written from right to left"
+    return 2*len([line for line in lines if not line.text.isascii() and _LEFTWARD.search(line.text)]) > len(lines)
+
+def _along(row: list[Line]) -> list[Line]: return sorted(row, key=lambda line: line.x0, reverse=_leftward(row))
 
 # %% ../../nbs/extract/25_layout.ipynb #587a70a4
-def _columns(lines: list[Line], gutters: list[tuple[float, float]]) -> list[list[Line]]:
-    "Lines sorted into the columns between gutters; columns without lines are left out"
-    columns = [[] for _ in range(len(gutters)+1)]
-    for line in lines: columns[sum((line.x0+line.x1)/2 > (a+b)/2 for a,b in gutters)].append(line)
-    return [column for column in columns if column]
-
 def _running(column: list[Line]) -> set[int]:
     "Identities of the lines of a column that are set as running text: several words, and most of the column's width"
-    width = max(line.x1 for line in column)-min(line.x0 for line in column)
-    words = lambda line: len(line.text.split()) if line.text.isascii() else max(len(line.text.split()), len(line.text)//3)
-    return {id(line) for line in column if words(line) >= 3 and line.x1-line.x0 >= 0.6*width}
+    width = max([line.x1 for line in column])-min([line.x0 for line in column])
+    return {id(line) for line in column if line.x1-line.x0 >= 0.6*width and _wordy(line.text)}
+
+def _wordy(text: str) -> bool: return text.count(" ") >= 2 or not text.isascii() and len(text) >= 9
 
 def _steps(rows: list[list[Line]]) -> list[float]: return [below[0].y0-above[0].y0 for above,below in zip(rows, rows[1:])]
 
 def _leading(column: list[Line], running: set[int]) -> float:
     "Distance between the running lines of a column, or 0 where it is not read downward: too few running lines, or set too far apart"
+    if len(running) < 2: return 0.0
     rows = _rows(column)
-    flows = [any(id(line) in running for line in row) for row in rows]
+    flows = [any([id(line) in running for line in row]) for row in rows]
     steps = [step for step,above,below in zip(_steps(rows), flows, flows[1:]) if above and below]
     if sum(flows) < max(2, 0.25*len(rows)) or not steps: return 0.0
-    return median(steps) if median(steps) <= 1.6*median(line.size for line in column) else 0.0
+    return step if (step := median(steps)) <= 1.6*median([line.size for line in column]) else 0.0
 
-def _table_rows(rows: list[list[Line]], running: set[int], leading: float) -> list[bool]:
-    "Which rows of a section of columns belong to a table across them: three or more, filled on both sides, of short entries, or set apart from each other"
+@dataclass(slots=True)
+class _Flow:
+    "How text is read downward on both sides of a gutter"
+    start: float       # The gutter's edges
+    end: float
+    running: set[int]  # Lines of running text
+    leading: float     # Distance between them
+
+def _read_down(lines: list[Line], depth: int = 2) -> tuple[set[int], float]:
+    "Running lines and their distance, where lines are read downward: as one column, or as columns side by side"
+    running = _running(lines)
+    if leading := _leading(lines, running): return running, leading
+    return (flow.running, flow.leading) if depth and (flow := _flow(lines, depth-1)) else (set(), 0.0)
+
+def _flow(lines: list[Line], depth: int = 2) -> _Flow|None:
+    "The widest gutter that has text read downward on both sides"
+    if sum([_wordy(line.text) for line in lines]) < 4: return None
+    for start,end in sorted(_gutters(lines), key=lambda gutter: gutter[0]-gutter[1])[:6]:
+        left,right = [line for line in lines if line.x1 <= end-1], [line for line in lines if line.x0 >= start+1]
+        if len(left) < 2 or len(right) < 2: continue
+        ours,step = _read_down(left, depth)
+        if not step: continue
+        theirs,other = _read_down(right, depth)
+        if other: return _Flow(start, end, ours|theirs, min(step, other))
+    return None
+
+# %% ../../nbs/extract/25_layout.ipynb #22f829be
+def _table_rows(rows: list[list[Line]], flow: _Flow) -> list[bool]:
+    "Which rows of a section belong to a table across the gutter, with its heading"
     inside,steps = [False]*len(rows), [0, *_steps(rows)]
-    apart = [max(before, after) > 1.3*leading for before,after in zip(steps, [*steps[1:], 0])]
-    long = [sum(id(line) in running for line in row) for row in rows]
-    tabular = [len(row) > 1 and (not long[n] or long[n] < len(row) and apart[n]) for n,row in enumerate(rows)]
-    for table,group in groupby(range(len(rows)), key=lambda n: tabular[n]):
+    apart = [before > 1.3*flow.leading for before in steps]
+    tabular = [_across(row, flow) and (not (long := [id(line) in flow.running for line in row].count(True)) or long < len(row) and apart[n]) for n,row in enumerate(rows)]
+    for table,group in groupby(range(len(rows)), key=tabular.__getitem__):
         found = list(group)
         if not table or len(found) < 3: continue
         start = found[0]
-        while start and len(rows[start-1])==1 and id(rows[start-1][0]) not in running and steps[start-1] > 1.4*leading: start -= 1 # its heading
+        while start and len(rows[start-1])==1 and id(rows[start-1][0]) not in flow.running and steps[start-1] > 1.4*flow.leading: start -= 1 # its heading
         inside[start:found[-1]+1] = [True]*(found[-1]+1-start)
     return inside
 
-# %% ../../nbs/extract/25_layout.ipynb #22f829be
-def _section(lines: list[Line], gutters: list[tuple[float, float]]) -> list[list[Line]]:
-    "Rows of a section whose lines cross no gutter: text column by column, tables straight across"
-    columns = _columns(lines, gutters)
-    running = [_running(column) for column in columns]
-    leading = [_leading(column, own) for column,own in zip(columns, running)]
-    if len(columns) < 2 or not all(leading): return _rows(lines)
-    rows,ordered = _rows(lines), []
-    tables = _table_rows(rows, set().union(*running), min(leading))
-    for table,group in groupby(range(len(rows)), key=lambda n: tables[n]):
-        together = [line for n in group for line in rows[n]]
-        ordered += _rows(together) if table else [row for column in _columns(together, gutters) for row in _rows(column)]
+def _across(row: list[Line], flow: _Flow) -> bool:
+    "Whether a row is filled on both sides of a gutter, on one baseline"
+    if len(row) < 2 or not (row[0].x0 <= flow.start < row[-1].x0 or row[-1].x0 <= flow.start < row[0].x0): return False
+    return max([line.y1 for line in row])-min([line.y1 for line in row]) < 0.25*row[0].size
+
+def _section(rows: list[list[Line]], flow: _Flow) -> list[list[Line]]:
+    "Rows of a section where no line crosses the gutter: tables straight across, text column by column"
+    ordered,tables,leftward = [],_table_rows(rows, flow),_leftward([line for row in rows for line in row])
+    for table,group in groupby(range(len(rows)), key=tables.__getitem__):
+        together = [rows[n] for n in group]
+        lines = [line for row in together for line in row]
+        sides = [line for line in lines if line.x0 <= flow.start], [line for line in lines if line.x0 > flow.start]
+        ordered += together if table else [row for side in sides[::-1 if leftward else 1] if side for row in _ordered(side)]
     return ordered
+
+def _alone(rows: list[list[Line]], flow: _Flow) -> set[int]:
+    "Numbers of the first and last rows of a page, where they stand on both sides and far from the others"
+    steps = _steps(rows)
+    return {n for n,step in ((0, steps[0]), (len(rows)-1, steps[-1])) if step > 1.7*flow.leading and _across(rows[n], flow)}
+
+def _divided(rows: list[list[Line]], flow: _Flow, alone: set[int]) -> list[list[Line]]:
+    "Rows in sections; one with a line that crosses the gutter, or that stands alone, ends the columns above it"
+    ordered,section = [],[]
+    for n,row in enumerate(rows):
+        if n not in alone and not any([line.x0 < flow.start+1 and line.x1 > flow.end-1 for line in row]): section.append(row)
+        else:
+            ordered += _section(section, flow)
+            ordered.append(row)
+            section = []
+    return ordered + _section(section, flow)
+
+def _halves(rows: list[list[Line]], lines: list[Line]) -> list[list[Line]]:
+    "Rows of a page that is not all in columns: where many in turn leave the middle free, it may be so below a title or an abstract"
+    middle,ordered = (min([line.x0 for line in lines])+max([line.x1 for line in lines]))/2,[]
+    for crossed,group in groupby(rows, key=lambda row: any([line.x0 < middle < line.x1 for line in row])):
+        part = list(group)
+        flow = None if crossed or len(part) < 6 else _flow([line for row in part for line in row])
+        ordered += _divided(part, flow, set()) if flow else part
+    return ordered
+
+def _ordered(lines: list[Line], whole: bool = False) -> list[list[Line]]:
+    "Rows of lines that read to the right, of a `whole` page or a part of it"
+    rows = _rows(lines)
+    if len(lines) < 4: return rows
+    if flow := _flow(lines): return _divided(rows, flow, _alone(rows, flow) if whole else set())
+    return _halves(rows, lines) if whole else rows
+
+# %% ../../nbs/extract/25_layout.ipynb #2f377719
+def _turned_back(line: Line) -> Line:
+    if line.turn==1: return replace(line, x0=line.y0, y0=-line.x1, x1=line.y1, y1=-line.x0, turn=0)
+    if line.turn==3: return replace(line, x0=-line.y1, y0=line.x0, x1=-line.y0, y1=line.x1, turn=0)
+    return replace(line, x0=-line.x1, y0=-line.y1, x1=-line.x0, y1=-line.y0, turn=0)
 
 def in_reading_order(lines: list[Line]) -> list[list[Line]]:
     "Rows of a page, in the order they are read; turned text comes last"
-    upright,turned = [line for line in lines if line.upright], [line for line in lines if not line.upright]
-    gutters = _gutters(upright) if len(upright) > 3 else []
-    crosses = lambda line: any(line.x0 < a+1 and line.x1 > b-1 for a,b in gutters)
-    rows,section = [],[]
-    for line in sorted(upright, key=lambda line: line.middle):
-        if not gutters or not crosses(line): section.append(line)
-        else:
-            rows += _section(section, gutters)+[[line]]
-            section = []
-    return rows + _section(section, gutters) + [[line] for line in turned]
+    if not any([line.turn for line in lines]): return _ordered(lines, True)
+    rows = _ordered([line for line in lines if not line.turn], True)
+    for turn in (1, 3, 2):
+        turned = [(_turned_back(line), line) for line in lines if line.turn==turn]
+        drawn = {id(copy): line for copy,line in turned}
+        rows += [[drawn[id(copy)] for copy in row] for row in _ordered([copy for copy,_ in turned], True)]
+    return rows

@@ -7,94 +7,12 @@ __all__ = ['extractor', 'extract_pdf', 'picture']
 
 # %% ../../nbs/extract/25b_pdf.ipynb #a2146027
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from importlib.metadata import PackageNotFoundError, version
-from ..evidence.errors import ExtractionError, MissingExtra, OverLimit
+from ..evidence.errors import ExtractionError, OverLimit
+from .drawn import clean, engine, visible_lines
 from .extraction import Block, Extraction, Page, short_heading
 from .layout import Line, in_reading_order
-
-# %% ../../nbs/extract/25b_pdf.ipynb #5de2d5d5
-_CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\ud800-\udfff]")
-
-def _clean(text: str) -> str: return _CONTROL.sub("\ufffd", text).replace("\t", " ")
-
-def _engine():
-    "PyMuPDF, with its messages switched off; raises `MissingExtra` where it is not installed"
-    try: import pymupdf
-    except ImportError: raise MissingExtra('it is a PDF, and no PDF reader is installed; run: pip install "mimirag[pdf]"') from None
-    pymupdf.TOOLS.mupdf_display_errors(False)
-    pymupdf.TOOLS.mupdf_display_warnings(False)
-    return pymupdf
-
-# %% ../../nbs/extract/25b_pdf.ipynb #cd9c238a
-_DRAWN = 16|32|64 # filled, stroked, clipped: MuPDF's flags of a character that is painted at all
-_LIGHT = 0xE0     # every colour at least so light: may be light on light
-
-def _undrawn(span: dict) -> bool:
-    "Whether a span is drawn invisibly: not painted, or transparent"
-    return span["alpha"]==0 or not span["char_flags"] & _DRAWN
-
-def _light(span: dict) -> bool: return min(span["color"]>>16&255, span["color"]>>8&255, span["color"]&255) >= _LIGHT
-
-def _seen(page, span: dict) -> bool:
-    "Whether a reader of the page can see a span"
-    return not (_undrawn(span) or span["size"] < 1 or _light(span) and _blank(page, span["bbox"]))
-
-def _blank(page, box) -> bool:
-    "Whether a place on the page is all of one colour"
-    rect = _engine().Rect(box)*page.rotation_matrix & page.rect
-    return rect.is_empty or page.get_pixmap(clip=rect, alpha=False).is_unicolor
-
-def _page_lines(page, spans_of) -> list[Line]:
-    "Lines made of the spans that `spans_of` chooses from each"
-    turned,lines = page.rotation,[]
-    for block in page.get_text("dict", flags=_flags())["blocks"]:
-        for line in block.get("lines", ()):
-            spans = [span for span in spans_of(line["spans"]) if span["text"]]
-            text = _clean("".join(span["text"] for span in spans)).strip()
-            if not text: continue
-            made = _placed(page, line, spans, text) if turned else _line(line["bbox"], line["dir"], spans, text)
-            if not any(_drawn_again(made, other) for other in lines[-3:]): lines.append(made)
-    return lines
-
-def _drawn_again(line: Line, other: Line) -> bool:
-    "Whether a line is another one drawn a second time, as some writers do for bold"
-    return line.text==other.text and abs(line.x0-other.x0) < 1.5 and abs(line.y0-other.y0) < 1.5
-
-def _flags() -> int:
-    pymupdf = _engine()
-    return pymupdf.TEXT_PRESERVE_LIGATURES|pymupdf.TEXT_PRESERVE_WHITESPACE|pymupdf.TEXT_MEDIABOX_CLIP
-
-def _line(box, direction, spans, text) -> Line:
-    size = max(span["size"] for span in spans)
-    bold = all(span["flags"] & 16 or "bold" in span["font"].lower() for span in spans if span["text"].strip())
-    return Line(text, *box, size, bold, direction[0] > 0.7)
-
-def _placed(page, line, spans, text) -> Line:
-    "A line of a rotated page"
-    pymupdf = _engine()
-    turn = pymupdf.Matrix(page.rotation_matrix.a, page.rotation_matrix.b, page.rotation_matrix.c, page.rotation_matrix.d, 0, 0)
-    return _line(tuple(pymupdf.Rect(line["bbox"])*page.rotation_matrix), tuple(pymupdf.Point(line["dir"])*turn), spans, text)
-
-# %% ../../nbs/extract/25b_pdf.ipynb #c691494d
-def _unknown_share(lines: list[Line]) -> float:
-    letters = "".join(line.text for line in lines).replace(" ", "")
-    return letters.count("\ufffd")/len(letters) if letters else 0.0
-
-def _visible_lines(page) -> tuple[list[Line], list[str]]:
-    "Lines of a page that are evidence, and what is to be said about the rest"
-    hidden = []
-    def seen(spans):
-        kept = [span for span in spans if _seen(page, span)]
-        hidden.extend(span for span in spans if span["text"].strip() and not any(span is other for other in kept))
-        return kept
-    lines = _page_lines(page, seen)
-    images = len(page.get_images()) if not lines else 0
-    if images and any(map(_undrawn, hidden)): return _page_lines(page, lambda spans: filter(_undrawn, spans)), ["its text is a recognition layer over a scanned picture"]
-    notes = ["text that a reader cannot see was left out"] if hidden else []
-    if not lines: return [], [*notes, f"no text, {images} image{'s'*(images!=1)}" if images else "no text"]
-    if _unknown_share(lines) > 0.3: return [], [*notes, "unreadable: its font has no mapping to Unicode"]
-    return lines, notes
 
 # %% ../../nbs/extract/25b_pdf.ipynb #9808f310
 def _half(size: float) -> float: return round(2*size)/2 # sizes differ in the third place by rounding alone
@@ -110,44 +28,49 @@ def _outline(document) -> dict[int, dict[str, int]]:
         if _key(title): entries.setdefault(page, {})[_key(title)] = level
     return entries
 
-def _body_size(pages: list[list[list[Line]]]) -> float:
-    "Size in which most of the document is set"
-    sizes = Counter()
+def _row_text(row: list[Line]) -> str: return row[0].text if len(row)==1 else "  ".join([line.text for line in row])
+
+def _sizes(pages: list[list[list[Line]]]) -> tuple[float, dict[float, int]]:
+    "Size in which most of the document is set, and the levels of headings by their sizes, the largest first"
+    letters,short = defaultdict(int),set()
     for rows in pages:
         for row in rows:
-            for line in row: sizes[_half(line.size)] += len(line.text)
-    return sizes.most_common(1)[0][0] if sizes else 0.0
+            for line in row:
+                letters[line.size] += (length := len(line.text))
+                if length < 200: short.add(line.size)
+    halves = Counter()
+    for size,count in letters.items(): halves[_half(size)] += count
+    body = halves.most_common(1)[0][0] if halves else 0.0
+    larger = sorted({_half(size) for size in short if size > 1.15*body}, reverse=True)
+    return body, {size: level for level,size in enumerate(larger[:6], 1)}
 
-def _levels(pages, body: float) -> dict[float, int]:
-    "Level of a heading by its size, the largest first"
-    sizes = {_half(line.size) for rows in pages for row in rows for line in row if line.size > 1.15*body and len(line.text) < 200}
-    return {size: level for level,size in enumerate(sorted(sizes, reverse=True)[:6], 1)}
-
-def _row_text(row: list[Line]) -> str: return "  ".join(line.text for line in row)
-
-def _page_blocks(rows: list[list[Line]], outline: dict[str, int], body: float, levels: dict[float, int]) -> list[Block]:
-    blocks,above = [],None
-    for n,row in enumerate(rows, 1):
-        text,size = _row_text(row), _half(max(line.size for line in row))
-        level = outline.get(_key(text)) or (levels.get(size, 6) if size > 1.15*body and len(text) < 200 and any(char.isalpha() for char in text) else 0)
-        apart = above is None or not -0.5*size <= row[0].y0-above[0].y0 <= 1.75*max(size, body) or abs(size-_half(above[0].size)) > 1
-        if level and blocks and blocks[-1].kind=="heading" and blocks[-1].level==level and not apart:
+def _page_blocks(rows: list[list[Line]], texts: list[str], outline: dict[str, int], body: float, levels: dict[float, int]) -> list[Block]:
+    blocks,longest,least = [],2*max(map(len, outline), default=0),1.15*body
+    kind,first,above_y,above_size = "",0,0.0,0.0
+    for n,(row,text) in enumerate(zip(rows, texts), 1):
+        size,top = _half(row[0].size if len(row)==1 else max([line.size for line in row])), row[0].y0
+        level = outline.get(_key(text), 0) if len(text) <= longest else 0
+        if not level and size > least and len(text) < 200 and any(map(str.isalpha, text)): level = levels.get(size, 6)
+        apart = n==1 or not -0.5*size <= top-above_y <= 1.75*max(size, body) or abs(size-above_size) > 1
+        above_y,above_size = top,_half(row[0].size)
+        if not level and not apart and kind=="paragraph": continue
+        if kind=="paragraph": blocks.append(Block("paragraph", first, n-1))
+        if level and kind=="heading" and blocks[-1].level==level and not apart:
             blocks[-1] = Block("heading", blocks[-1].first, n, level, short_heading(f"{blocks[-1].text} {text}"), blocks[-1].line)
         elif level: blocks.append(Block("heading", n, n, level, text, n))
-        elif blocks and blocks[-1].kind=="paragraph" and not apart: blocks[-1] = Block("paragraph", blocks[-1].first, n)
-        else: blocks.append(Block("paragraph", n, n))
-        above = row
+        kind,first = ("heading",0) if level else ("paragraph",n)
+    if kind=="paragraph": blocks.append(Block("paragraph", first, len(rows)))
     return blocks
 
 # %% ../../nbs/extract/25b_pdf.ipynb #46f37a0a
 def extractor() -> str:
     "Name of this extractor and of the library it stands on; nothing is loaded to tell it"
-    try: return f"pdf/1-pymupdf-{version('pymupdf')}"
-    except PackageNotFoundError: return "pdf/1-none"
+    try: return f"pdf/2-pymupdf-{version('pymupdf')}"
+    except PackageNotFoundError: return "pdf/2-none"
 
 def _open(data: bytes):
     "An opened document; raises `ExtractionError` with the reason where it gives no pages"
-    pymupdf = _engine()
+    pymupdf = engine()
     try: document = pymupdf.open(stream=data, filetype="pdf")
     except Exception as error: raise ExtractionError(f"it is damaged, or no PDF ({str(error).splitlines()[0] if str(error) else type(error).__name__})") from None
     if document.needs_pass: raise ExtractionError("it is encrypted and needs a password") # an empty one has been tried
@@ -159,7 +82,7 @@ def _date(text: str) -> str:
     return "-".join(part for part in found.groups() if part) if found else ""
 
 def _title(document, pages: list[Page]) -> str:
-    declared = _clean((document.metadata or {}).get("title") or "").strip()
+    declared = clean((document.metadata or {}).get("title") or "").strip()
     if declared and not re.match(r"(?i)(untitled|microsoft (word|powerpoint)|.*\.(docx?|indd|pdf|tex|dvi|ppt|qxd)$)", declared): return declared
     headings = [block for page in pages[:3] for block in page.blocks if block.kind=="heading"]
     return min(headings, key=lambda block: block.level).text if headings else ""
@@ -169,13 +92,13 @@ def extract_pdf(
     most_pages: int = 10_000, # Pages to read at most
 ) -> Extraction:
     "Text of a PDF page by page; raises `ExtractionError` where no page has any, `MissingExtra` without PyMuPDF"
-    pymupdf,document = _engine(), _open(data)
+    pymupdf,document = engine(), _open(data)
     if document.page_count > most_pages: raise OverLimit(f"it has {document.page_count:,} pages, more than the limit of {most_pages:,} ([limits] pages)")
     notes = ["it was damaged and has been repaired for reading"] if document.is_repaired else []
-    rows,said_of = [],{}
+    rows,said_of,known = [],{},{}
     for number in range(document.page_count):
         pymupdf.TOOLS.mupdf_warnings(reset=True)
-        try: lines,said = _visible_lines(document[number])
+        try: lines,said = visible_lines(document[number], known)
         except (RuntimeError, ValueError, pymupdf.mupdf.FzErrorBase) as error: lines,said = [], [f"it cannot be read ({str(error).splitlines()[0] if str(error) else type(error).__name__})"]
         if "error" in (warned := pymupdf.TOOLS.mupdf_warnings(reset=True)): said = [*said, f"a part of it is damaged, and text may be missing ({warned.splitlines()[0]})"]
         rows.append(in_reading_order(lines))
@@ -194,18 +117,39 @@ def _pages_in_words(numbers: list[int]) -> str:
 
 def _shortened(notes: list[str]) -> str: return "; ".join(notes[:5]) + (f"; and {len(notes)-5} more" if len(notes) > 5 else "")
 
-def _pages(document, rows) -> list[Page]:
-    outline,body,pages = _outline(document),_body_size(rows),[]
-    levels,labelled = _levels(rows, body),bool(document.get_page_labels())
-    for number,own in enumerate(rows, 1):
-        label = document[number-1].get_label() if labelled else ""
-        text = "".join(_row_text(row)+"\n" for row in own)
-        pages.append(Page(text, tuple(_page_blocks(own, outline.get(number, {}), body, levels)), label if label and label!=str(number) else None))
+def _pages(document, rows: list[list[list[Line]]]) -> list[Page]:
+    outline,(body,levels),pages = _outline(document),_sizes(rows),[]
+    for number,(own,label) in enumerate(zip(rows, _labels(document)), 1):
+        texts = list(map(_row_text, own))
+        pages.append(Page("\n".join([*texts, ""]), tuple(_page_blocks(own, texts, outline.get(number, {}), body, levels)), label if label and label!=str(number) else None))
     return pages
+
+def _labels(document) -> list[str]:
+    "What is printed on each page as its number, by the document's own rules (ISO 32000-1, section 12.4.2)"
+    labels,rules = [""]*document.page_count, sorted(document.get_page_labels(), key=lambda rule: rule["startpage"])
+    for rule in rules:
+        for n in range(max(rule["startpage"], 0), document.page_count): labels[n] = clean(rule.get("prefix") or "")+_counted(rule.get("style", ""), n-rule["startpage"]+(rule.get("firstpagenum") or 1))
+    return labels
+
+def _counted(style: str, number: int) -> str:
+    "A number as a page label writes it: 1, iv, IV, d or D"
+    if not style or number < 1: return ""
+    if style in "aA": word = chr(97+(number-1)%26)*((number-1)//26+1) if number < 2600 else str(number)
+    elif style in "rR": word = _roman(number) if number < 4000 else str(number)
+    else: word = str(number)
+    return word.upper() if style in "AR" else word
+
+def _roman(number: int) -> str:
+    parts = [(1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")]
+    word = ""
+    for value,letters in parts:
+        word += letters*(number//value)
+        number %= value
+    return word
 
 def _properties(document) -> dict[str, str]:
     properties = document.metadata or {}
-    found = {name: _clean(properties.get(name) or "").strip() for name in ("author", "subject", "keywords")}
+    found = {name: clean(properties.get(name) or "").strip() for name in ("author", "subject", "keywords")}
     return {name: value for name,value in dict(found, date=_date(properties.get("creationDate"))).items() if value}
 
 # %% ../../nbs/extract/25b_pdf.ipynb #aae9d7a1
@@ -219,8 +163,8 @@ def picture(
     "A page with some of its lines marked; raises `ExtractionError` where there is no such page"
     document = _open(data)
     if not 1 <= page <= document.page_count: raise ExtractionError(f"it has {document.page_count:,} pages and no page {page:,}")
-    shown,pymupdf = document[page-1],_engine()
-    for row in in_reading_order(_visible_lines(shown)[0])[first-1:last]:
+    shown,pymupdf = document[page-1],engine()
+    for row in in_reading_order(visible_lines(shown)[0])[first-1:last]:
         box = pymupdf.Rect(min(line.x0 for line in row)-2, min(line.y0 for line in row), max(line.x1 for line in row)+2, max(line.y1 for line in row))
         shown.draw_rect(box*shown.derotation_matrix, color=None, fill=(1, 0.8, 0), fill_opacity=0.35, overlay=True)
     return shown.get_pixmap(dpi=dots).tobytes("png")
