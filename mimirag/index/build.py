@@ -88,7 +88,7 @@ def plan(
     "Compare what the profile admits with what the old index has"
     known,made = _known(old), Plan(0, [], [], {}, {}, {})
     failed = _failed(old, json.dumps(profile.limits.model_dump()), retry)
-    stay = {key for id in profile.sources for key in _plan_source(profile, id, known, failed, made)}
+    stay = {key for id in profile.of_kind("documents") for key in _plan_source(profile, id, known, failed, made)}
     asked = {(job[1], job[2]) for job in made.jobs}
     return made._replace(keep=len(stay), remove=[has.document for key,has in known.items() if key not in stay and key not in asked])
 
@@ -156,7 +156,7 @@ def _build(profile, previous: _Previous, new: Path, workers: int, progress, bega
 def _describes(old: Index|None, profile: Profile, todo: Plan) -> bool:
     "Whether the old index already says all that the new one would"
     if old is None or old.meta.get("limits")!=json.dumps(profile.limits.model_dump()): return False
-    sources = [(source.id, source.kind, source.digest, source.root, todo.problems.get(source.id, "")) for source in profile.sources.values()]
+    sources = [(source.id, source.kind, source.digest, source.place, todo.problems.get(source.id, "")) for source in profile.sources.values()]
     unreadable = [(source, path, reason, state) for (source,path),(reason,state) in sorted(todo.unreadable.items())]
     return sorted(sources)==old.sources() and unreadable==old.rows("SELECT source, path, reason, state FROM unreadable ORDER BY source, path")
 

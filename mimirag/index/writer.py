@@ -137,7 +137,7 @@ def finish(
     run("DELETE FROM page WHERE extraction NOT IN (SELECT id FROM extraction)")
     run("DELETE FROM retired WHERE key IN (SELECT key FROM chunk)") # these have come back
     run("DELETE FROM source")
-    database.executemany("INSERT INTO source VALUES(?, ?, ?, ?, ?)", [(source.id, source.kind, source.digest, source.root, problems.get(source.id, "")) for source in profile.sources.values()])
+    database.executemany("INSERT INTO source VALUES(?, ?, ?, ?, ?)", [(source.id, source.kind, source.digest, source.place, problems.get(source.id, "")) for source in profile.sources.values()])
     run("DELETE FROM unreadable")
     database.executemany("INSERT INTO unreadable VALUES(?, ?, ?, ?)", [(source, path, reason, state) for (source,path),(reason,state) in sorted(unreadable.items())])
     writer.postings.merge(() if writer.old is None else writer.old.postings())

@@ -96,7 +96,7 @@ class View:
 
     def moved(self, id: str) -> bool:
         "Whether a source has another root today: what was indexed of it is then of another place"
-        return id in self.profile.sources and id in self.indexed and self.profile.sources[id].root!=self.indexed[id].root
+        return id in self.profile.sources and id in self.indexed and self.profile.sources[id].place!=self.indexed[id].root
 
     @property
     def unchanged(self) -> bool:
@@ -152,11 +152,12 @@ def _source_notes(view: View, sources: list[str]) -> list[str]:
     "Why a source in scope could not be searched"
     notes = []
     for id in sources:
+        if view.profile.sources[id].kind=="records": continue # asked live
         root,run = view.profile.root(id), "run 'mimirag index'"
         if id not in view.indexed: notes.append(f"source {id!r} is not in the index yet; {run}")
         elif view.moved(id): notes.append(f"source {id!r} has another root than when the index was built; {run}")
         elif view.indexed[id].problem: notes.append(f"source {id!r} could not be read when the index was built: {view.indexed[id].problem}")
-        elif not os.path.isdir(root): notes.append(f"source {id!r} cannot be read now: there is no folder {root}")
+        elif view.profile.sources[id].kind=="documents" and not os.path.isdir(root): notes.append(f"source {id!r} cannot be read now: there is no folder {root}")
     return notes
 
 def _changed_notes(view: View, sources: list[str]) -> list[str]:

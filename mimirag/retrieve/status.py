@@ -19,7 +19,7 @@ def _some(paths: list[str], most: int = 3) -> str:
 
 def _source_status(profile: Profile, index: Index|None, todo: Plan|None, id: str) -> SourceStatus:
     source = profile.sources[id]
-    shown = dict(id=id, kind=source.kind, place=source.root)
+    shown = dict(id=id, kind=source.kind, place=source.place)
     if index is None: return SourceStatus(**shown, state="not indexed", reason="there is no usable index")
     documents,passages = index.counts().get(id, (0, 0))
     failed = {path for source,path,_ in index.unreadable() if source==id}
