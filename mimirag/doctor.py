@@ -97,6 +97,6 @@ def examine(
         return
     with kb:
         yield Finding(about="profile", state="ok", says=f"{kb.profile.file}")
-        for id in kb.profile.sources: yield _source(kb, id)
+        for id in kb.profile.of_kind("documents"): yield _source(kb, id)
         yield _folder(kb)
         yield from _index(kb)

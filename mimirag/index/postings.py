@@ -12,6 +12,7 @@ from collections import defaultdict
 from functools import lru_cache
 from itertools import count, groupby
 from typing import Any, Iterable, Iterator
+from .names import definition_tokens
 from .words import bare, bare_tokens, stretches
 
 # %% ../../nbs/index/31c_postings.ipynb #4731b82b
@@ -54,6 +55,15 @@ class Lexicon(dict):
         if number==len(self.tokens): self.tokens.append(token)
         return number
 
+    def alone(self, token: str) -> int:
+        "The number of a stretch that has only this token; no text has it, for there is a space in it"
+        key = f" {token}"
+        if key not in self:
+            self.entries.append(2*self._number(token))
+            self.ends.append(len(self.entries))
+            self[key] = len(self.ends)-2
+        return self[key]
+
     def entries_of(self, stretches: Any) -> tuple[Any, Any]:
         "Entries of an array of stretches one after another, and how many each has"
         import numpy as np
@@ -75,12 +85,13 @@ class FilePostings:
     "Postings of one file while it is being read"
     def __init__(self): self._lexicon,self._stretches,self._ends,self._short = lexicon(), [], array("I"), {}
 
-    def add(self, title: str, heading: str, body: str):
-        "One more passage, by the texts of its fields"
+    def add(self, title: str, heading: str, body: str, defines: tuple[str, ...] = ()):
+        "One more passage, by the texts of its fields, and the names that it defines"
         for text in (title, heading):
             if text not in self._short: self._short[text] = list(self._numbers(text)) # a title stands over all passages of a file
             self._put(self._short[text])
         self._put(self._numbers(body))
+        self._put(map(self._lexicon.alone, definition_tokens(defines)))
 
     def _numbers(self, text: str) -> Iterable[int]: return map(self._lexicon.__getitem__, stretches(text))
 
@@ -88,26 +99,26 @@ class FilePostings:
         self._stretches.extend(numbers)
         self._ends.append(len(self._stretches))
 
-    def _counts(self) -> tuple[Any, Any, Any, int]:
-        "Of each token, passage and field its number, in order and packed into one, and how often it is there; of each passage its tokens; the number of passages"
+    def _counts(self) -> tuple[Any, Any, Any]:
+        "Of each token, passage and field its number, in order and packed into one, and how often it is there; of each passage its tokens"
         import numpy as np
         ends = np.frombuffer(self._ends, "u4").astype(np.int64)
         entries,many = self._lexicon.entries_of(np.array(self._stretches, np.int64))
-        passage,field = np.divmod(np.repeat(np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0)), many), 3)
-        field[entries & 1==1] = FIELDS.index("names")
-        passages = len(ends)//3
-        return *np.unique(((entries >> 1)*passages+passage)*4+field, return_counts=True), np.bincount(passage, minlength=passages), passages
+        passage,field = np.divmod(np.repeat(np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0)), many), 4)
+        sizes = np.bincount(passage[field!=3], minlength=len(ends)//4) # what is defined adds no words
+        field[field==3],field[entries & 1==1] = FIELDS.index("title"), FIELDS.index("names")
+        return *np.unique(((entries >> 1)*len(sizes)+passage)*4+field, return_counts=True), sizes
 
     def packed(self) -> tuple[tuple[str, bytes, bytes], list[int], list[int]]:
         "Tokens, each on a line; passages of each, four bytes; postings, eight bytes: they are shortened when their passages have numbers. Then, of each passage, its tokens and its different tokens"
         import numpy as np
-        found,often,sizes,passages = self._counts()
+        found,often,sizes = self._counts()
         if not len(found): return ("", b"", b""), sizes.tolist(), sizes.tolist()
         first = np.flatnonzero(np.diff(found >> 2, prepend=-1)) # of each token and passage
-        token,passage = np.divmod(found[first] >> 2, passages)
+        token,passage = np.divmod(found[first] >> 2, len(sizes))
         postings = passage+np.add.reduceat(np.minimum(often, _MOST) << 32+4*(found & 3), first)
         tokens,counts = np.unique(token, return_counts=True)
-        return ("\n".join([self._lexicon.tokens[number] for number in tokens.tolist()]), counts.astype("<u4").tobytes(), postings.astype("<u8").tobytes()), sizes.tolist(), np.bincount(passage, minlength=passages).tolist()
+        return ("\n".join([self._lexicon.tokens[number] for number in tokens.tolist()]), counts.astype("<u4").tobytes(), postings.astype("<u8").tobytes()), sizes.tolist(), np.bincount(passage, minlength=len(sizes)).tolist()
 
 # %% ../../nbs/index/31c_postings.ipynb #4ca7a513
 class Postings:

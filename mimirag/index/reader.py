@@ -33,24 +33,26 @@ class Passage:
     extract: str    # `<extractor>/<version>:<sha256>`
     title: str
     extraction: int
-    state: FileState
+    state: FileState|str # Of the file; of code, the id of its blob
     alike: int      # Equal for passages of the same words under the same headings
+    pin: str = ""   # Of code, the commit that was indexed
 
     def cite(self, text_hash: str) -> Citation:
         "The citation of this passage, whose words have a hash"
+        if self.pin: return Citation(kind="code", version=self.pin, source=self.source, path=self.path, blob=self.state, span=self.span, text=text_hash)
         return Citation(kind="doc", version=self.file, source=self.source, path=self.path, extract=self.extract, span=self.span, text=text_hash)
 
-_PASSAGE = """SELECT c.id, c.document, d.source, d.path, c.page, c.first, c.last, c.start, c.stop, c.heading, c.anchor, e.file, e.extractor, e.digest, e.title, e.id, d.state, c.alike
-    FROM chunk c JOIN document d ON d.id=c.document JOIN extraction e ON e.id=d.extraction"""
+_PASSAGE = """SELECT c.id, c.document, d.source, d.path, c.page, c.first, c.last, c.start, c.stop, c.heading, c.anchor, e.file, e.extractor, e.digest, e.title, e.id, d.state, c.alike, coalesce(s.pin, '')
+    FROM chunk c JOIN document d ON d.id=c.document JOIN extraction e ON e.id=d.extraction LEFT JOIN source s ON s.id=d.source"""
 
 _TEXTS = """SELECT c.id, p.id, p.label, p.first, p.text FROM chunk c JOIN document d ON d.id=c.document JOIN page p ON p.extraction=d.extraction AND p.number=coalesce(c.page, 0)
     AND p.first<=c.last AND p.first>=(SELECT max(first) FROM page WHERE extraction=d.extraction AND number=coalesce(c.page, 0) AND first<=c.first)
     WHERE c.id IN (SELECT value FROM json_each(?)) ORDER BY c.id, p.first"""
 
 def _passage(row) -> Passage:
-    id,document,source,path,page,first,last,start,stop,heading,anchor,file,extractor,digest,title,extraction,state,alike = row
+    id,document,source,path,page,first,last,start,stop,heading,anchor,file,extractor,digest,title,extraction,state,alike,pin = row
     return Passage(id, document, source, path, Span(first, last, page, (start, stop) if start else None), tuple(json.loads(heading)), anchor,
-                   file.hex(), f"{extractor}:{digest.hex()}", title, extraction, read_state(state), alike)
+                   file.hex(), f"{extractor}:{digest.hex()}", title, extraction, read_state(state), alike, pin)
 
 class IndexedSource(NamedTuple):
     "A source as it was declared when the index was built"
@@ -59,14 +61,15 @@ class IndexedSource(NamedTuple):
     digest: str   # Names what was admitted
     root: str     # As the profile gave it
     problem: str  # Why it could not be read, or nothing
+    pin: str = "" # Of code, the commit that was indexed
 
 def write_state(state: FileState) -> str:
     "A state as the index keeps it"
     return " ".join(map(str, state))
 
-def read_state(text: str) -> FileState:
-    "A state that `write_state` wrote"
-    return FileState(*map(int, text.split()))
+def read_state(text: str) -> FileState|str:
+    "A state that `write_state` wrote, or the id of a blob"
+    return FileState(*map(int, text.split())) if " " in text else text
 
 def key_of(id: str) -> int:
     "The number under which an index files a citation's identifier: its first 64 bits, signed"
@@ -158,13 +161,13 @@ class Opened:
 # %% ../../nbs/index/31b_reader.ipynb #e6505402
 class Catalogue(Opened):
     "A finished index, in terms of sources and documents"
-    def documents(self) -> list[tuple[int, str, str, FileState]]:
+    def documents(self) -> list[tuple[int, str, str, FileState|str]]:
         "Number, source, path and state of each document"
         return [(id, source, path, read_state(state)) for id,source,path,state in self.rows("SELECT id, source, path, state FROM document")]
 
     def sources(self) -> list[IndexedSource]:
         "The sources as they were declared when the index was built"
-        return [IndexedSource(*row) for row in self.rows("SELECT id, kind, digest, root, problem FROM source ORDER BY id")]
+        return [IndexedSource(*row) for row in self.rows("SELECT id, kind, digest, root, problem, pin FROM source ORDER BY id")]
 
     def counts(self) -> dict[str, tuple[int, int]]:
         "Documents and passages of each source"
@@ -186,6 +189,10 @@ class Catalogue(Opened):
     def unreadable(self) -> list[tuple[str, str, str]]:
         "Source, path and reason of each file that gave nothing"
         return self.rows("SELECT source, path, reason FROM unreadable ORDER BY source, path")
+
+    def failures(self) -> dict[tuple[str, str], tuple[str, str]]:
+        "Source and path → reason and state, of each file that gave nothing"
+        return {(source, path): (reason, state) for source,path,reason,state in self.rows("SELECT source, path, reason, state FROM unreadable")}
 
     def faults(self) -> list[str]:
         "What is wrong with the file, by SQLite's own check and by the hashes of the stored texts"
@@ -220,6 +227,10 @@ class Index(Catalogue):
         "Number of the stored extraction of a document, if the index has exactly this version of it"
         found = self.rows("SELECT e.id, e.extractor, e.digest FROM document d JOIN extraction e ON e.id=d.extraction WHERE d.source=? AND d.path=? AND e.file=?", (source, path, bytes.fromhex(file)))
         return next((id for id,extractor,digest in found if f"{extractor}:{digest.hex()}"==extract), None)
+
+    def find_blob(self, source: str, path: str, blob: str) -> int|None:
+        "Number of the stored extraction of a file of code, if the index has exactly this version of it"
+        return next((id for id, in self.rows("SELECT extraction FROM document WHERE source=? AND path=? AND state=?", (source, path, blob))), None)
 
     def by_id(self, id: str) -> Iterator[Citation]:
         "Citations with this identifier: of a passage, or of one that an earlier index had"
