@@ -35,6 +35,7 @@ class Evidence(Shown):
     terms: tuple[str, ...] = ()             # Words of the query that occur here
     marks: tuple[tuple[int, int], ...] = () # Where they do: start and end in `text`, in code points
     freshness: Literal["fresh", "stale", "gone", "unknown"] = "unknown" # The file against the state that was indexed
+    parts: tuple[tuple[int, int], ...] = ()  # Lines of two passages that follow one another and were both found, the better first
     alternates: tuple[Citation, ...] = ()   # Places of the same words under the same headings, for which a reply had no room
 
     @computed_field

@@ -9,7 +9,8 @@ __all__ = ['PART_CHARS', 'Blob', 'prepare']
 import json, zlib
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Iterator, NamedTuple
+from itertools import pairwise
+from typing import Any, Callable, Iterator, NamedTuple
 from ..evidence.citation import Citation, siblings
 from ..evidence.errors import ExtractionError, MissingExtra, SourceError
 from ..evidence.text import Span, sha256, text_hash
@@ -53,6 +54,7 @@ def prepare(
         return dict(problem=str(error).removeprefix(f"{path}: "), again=not isinstance(error, ExtractionError))
     return _made(found, file, write_state(state), path, sizes, [dict(kind="doc", version=file, source=source, path=path, extract=found.name)])
 
+# %% ../../nbs/index/33_prepare.ipynb #e151be0f
 @lru_cache(8)
 def _objects(folder: str) -> Objects: return Objects(open_repository(folder))
 
@@ -65,16 +67,27 @@ def _made(found: Extraction, file: str, state: str, path: str, sizes: tuple, cit
     "An extraction as rows; one set of fields of its citations for each source that has it"
     found = replace(found, title=_whole(found.title))
     written = [siblings(Citation(**fields, span=Span(1, 1), text=file)) for fields in cited] # checked once; others differ in span and hash only
-    postings,rows,keys = FilePostings(), [], [[] for _ in cited]
-    for made in chunks(found, Sizes(*sizes)):
-        postings.add(title=found.title or path, heading="\n".join(made.heading), body=made.words, defines=made.defines)
-        text = text_hash(made.text)
-        for own,write in zip(keys, written): own.append(key_of_string(write(made.span, text)))
-        rows.append(_row(keys[0][-1], made))
+    postings,made,keys = FilePostings(), list(chunks(found, Sizes(*sizes))), [[] for _ in cited]
+    for passage in made:
+        postings.add(title=found.title or path, heading="\n".join(passage.heading), body=passage.words, defines=passage.defines)
+        text = text_hash(passage.text)
+        for own,write in zip(keys, written): own.append(key_of_string(write(passage.span, text)))
     packed,*measures = postings.packed()
-    pages = [(number if found.paged else 0, first, page.label and _whole(page.label), zlib.compress(part.encode(), 1)) for number,page in enumerate(found.pages, 1) for first,part in _parts(page.text)]
-    return dict(state=state, file=file, keys=keys, extractor=found.extractor, digest=found.digest, paged=found.paged, title=found.title, meta=json.dumps(found.meta),
-                notes=list(found.notes), pages=pages, chunks=[(*row, size, terms, alike) for (*row,alike),size,terms in zip(rows, *measures)], postings=packed)
+    rows = [_row(passage, *others) for passage,*others in zip(made, keys[0], *measures)]
+    return dict(state=state, file=file, keys=keys, extractor=found.extractor, digest=found.digest, paged=found.paged, title=found.title, meta=json.dumps(found.meta), notes=list(found.notes),
+                pages=_pages(found), chunks=rows, pairs=list(_pairs(found, made, written[0])) if cited[0]["kind"]=="doc" else [], postings=packed)
+
+# %% ../../nbs/index/33_prepare.ipynb #9551c3e6
+def _pairs(found: Extraction, made: list[Chunk], write: Callable[[Span, str], str]) -> Iterator[tuple[int, int, int]]:
+    "Of each pair the number of its first passage, its last line, and the key of its citation"
+    lines = found.lines
+    for number,(one,two) in enumerate(pairwise(passage.span for passage in made)):
+        page = lines[(one.page or 1)-1]
+        if one.page!=two.page or one.chars or two.chars or two.first <= one.last or any(line.strip() for line in page[one.last:two.first-1]): continue
+        yield number, two.last, key_of_string(write(Span(one.first, two.last, one.page), text_hash("\n".join(page[one.first-1:two.last]))))
+
+def _pages(found: Extraction) -> list[tuple]:
+    return [(number if found.paged else 0, first, page.label and _whole(page.label), zlib.compress(part.encode(), 1)) for number,page in enumerate(found.pages, 1) for first,part in _parts(page.text)]
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:
     "A text in parts of whole lines, each with the number of its first line: to show a passage, little must be unpacked"
@@ -96,7 +109,7 @@ def _alike(made: Chunk) -> int:
     "A number for the words of a passage and the headings above it; white space does not count"
     return key_of_string(" ".join("\n".join([*made.heading, made.text]).split()))
 
-def _row(key: int, made: Chunk) -> tuple:
-    "A passage as a row of `chunk`, without the numbers that the index gives, and without its sizes"
+def _row(made: Chunk, key: int, size: int, terms: int) -> tuple:
+    "A passage as a row of `chunk`, without the numbers that the index gives"
     span = made.span
-    return span.page, span.first, span.last, *(span.chars or (None, None)), _headings(made.heading), _whole(made.anchor), key, _alike(made)
+    return span.page, span.first, span.last, *(span.chars or (None, None)), _headings(made.heading), _whole(made.anchor), key, size, terms, _alike(made)

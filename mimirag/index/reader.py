@@ -36,6 +36,7 @@ class Passage:
     state: FileState|str # Of the file; of code, the id of its blob
     alike: int      # Equal for passages of the same words under the same headings
     pin: str = ""   # Of code, the commit that was indexed
+    parts: tuple[tuple[int, int], ...] = () # Of two passages that are given as one, the lines of each, the better first
 
     def cite(self, text_hash: str) -> Citation:
         "The citation of this passage, whose words have a hash"
@@ -45,9 +46,10 @@ class Passage:
 _PASSAGE = """SELECT c.id, c.document, d.source, d.path, c.page, c.first, c.last, c.start, c.stop, c.heading, c.anchor, e.file, e.extractor, e.digest, e.title, e.id, d.state, c.alike, coalesce(s.pin, '')
     FROM chunk c JOIN document d ON d.id=c.document JOIN extraction e ON e.id=d.extraction LEFT JOIN source s ON s.id=d.source"""
 
-_TEXTS = """SELECT c.id, p.id, p.label, p.first, p.text FROM chunk c JOIN document d ON d.id=c.document JOIN page p ON p.extraction=d.extraction AND p.number=coalesce(c.page, 0)
-    AND p.first<=c.last AND p.first>=(SELECT max(first) FROM page WHERE extraction=d.extraction AND number=coalesce(c.page, 0) AND first<=c.first)
-    WHERE c.id IN (SELECT value FROM json_each(?)) ORDER BY c.id, p.first"""
+_PAIR = _PASSAGE.replace("c.last", "pair.last") + " JOIN pair ON pair.chunk=c.id"
+
+_TEXTS = """SELECT j.key, p.id, p.label, p.first, p.text FROM json_each(?) j JOIN page p ON p.extraction=j.value->>0 AND p.number=j.value->>1
+    AND p.first<=j.value->>3 AND p.first>=(SELECT max(first) FROM page WHERE extraction=j.value->>0 AND number=j.value->>1 AND first<=j.value->>2) ORDER BY j.key, p.first"""
 
 def _passage(row) -> Passage:
     id,document,source,path,page,first,last,start,stop,heading,anchor,file,extractor,digest,title,extraction,state,alike,pin = row
@@ -144,10 +146,10 @@ class Opened:
 
     def texts(self, passages: Iterable[Passage]) -> dict[int, tuple[str, str|None]]:
         "Words of passages and the printed labels of their pages, by the passages' numbers; of a long page only what is needed is unpacked"
-        wanted = {passage.id: passage for passage in passages}
-        parts,unpacked = defaultdict(list), {}
-        for id,*part in self.rows(_TEXTS, (json.dumps(list(wanted)),)): parts[id].append(part)
-        return {id: (self._words(passage, parts[id], unpacked), parts[id][0][1]) for id,passage in wanted.items()}
+        wanted,parts,unpacked = list(passages), defaultdict(list), {}
+        places = [(passage.extraction, passage.span.page or 0, passage.span.first, passage.span.last) for passage in wanted]
+        for number,*part in self.rows(_TEXTS, (json.dumps(places),)): parts[number].append(part)
+        return {passage.id: (self._words(passage, parts[number], unpacked), parts[number][0][1]) for number,passage in enumerate(wanted)}
 
     def _words(self, passage: Passage, parts: list, unpacked: dict[int, str]) -> str:
         "Words of a passage, which begins in the first of these parts of its page"
@@ -219,6 +221,14 @@ class Index(Catalogue):
             except (ValueError, TypeError) as error: raise self._damaged(error) from None
         return {id: known[id] for id in ids if id in known}
 
+    def pairs(self, ids: Iterable[int]) -> dict[int, int]:
+        "Last lines of what passages make together with the next one, for those that make such a pair"
+        return dict(self.rows("SELECT chunk, last FROM pair WHERE chunk IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),)))
+
+    def pairs_of(self, document: int) -> list[Passage]:
+        "All pairs of passages of a document, each as one"
+        return [_passage(row) for row in self.rows(f"{_PAIR} WHERE c.document=?", (document,))]
+
     def passages_of(self, document: int) -> list[Passage]:
         "All passages of a document, in order"
         return [_passage(row) for row in self.rows(f"{_PASSAGE} WHERE c.document=? ORDER BY c.page, c.first, c.start", (document,))]
@@ -234,8 +244,9 @@ class Index(Catalogue):
 
     def by_id(self, id: str) -> Iterator[Citation]:
         "Citations with this identifier: of a passage, or of one that an earlier index had"
-        for row in self.rows(f"{_PASSAGE} WHERE c.key=?", (key_of(id),)):
+        key = key_of(id)
+        for row in [*self.rows(f"{_PASSAGE} WHERE c.key=?", (key,)), *self.rows(f"{_PAIR} WHERE pair.key=?", (key,))]:
             passage = _passage(row)
             if (made := passage.cite(text_hash(self.texts([passage])[passage.id][0]))).id==id: yield made
-        for citation, in self.rows("SELECT citation FROM retired WHERE key=?", (key_of(id),)):
+        for citation, in self.rows("SELECT citation FROM retired WHERE key=?", (key,)):
             if (made := Citation.parse(citation)).id==id: yield made

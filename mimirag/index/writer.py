@@ -30,15 +30,15 @@ def reopen(path: Path):
     return database
 
 def cited_passages(old: Index, document: int) -> Iterator[tuple[Passage, Citation]]:
-    "The passages of a document, and the citation of each"
+    "The passages of a document, then its pairs of passages, and the citation of each"
     lines = {}
-    for passage in old.passages_of(document):
+    for passage in [*old.passages_of(document), *old.pairs_of(document)]:
         page = passage.span.page
         if page not in lines: lines[page] = split_lines(old.page(passage.extraction, page)[0])
         yield passage, passage.cite(text_hash(text_at(lines[page], passage.span)))
 
 def citations_of(old: Index, document: int) -> Iterator[tuple[str, str]]:
-    "Identifier and string of the citation of each passage of a document"
+    "Identifier and string of the citation of each passage, and each pair, of a document"
     for _,citation in cited_passages(old, document): yield citation.id, str(citation)
 
 # %% ../../nbs/index/33b_writer.ipynb #d05cb95b
@@ -69,6 +69,7 @@ class Writer:
         self.dirty = True
         ids = list(islice(self._unused, len(made["chunks"])))
         self.database.executemany("INSERT INTO chunk VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [(id, document, *row) for id,row in zip(ids, _with_keys(made["chunks"], keys))])
+        self.database.executemany("INSERT INTO pair VALUES(?, ?, ?)", [(ids[number], last, key) for number,last,key in made["pairs"]])
         self.postings.add(made["postings"], ids)
         self.added += 1
 
@@ -93,6 +94,7 @@ class Writer:
         if self.old is not None:
             for id,citation in citations_of(self.old, document): self.database.execute("INSERT OR IGNORE INTO retired VALUES(?, ?)", (key_of(id), citation))
         self.postings.drop(ids)
+        self.database.execute("DELETE FROM pair WHERE chunk IN (SELECT id FROM chunk WHERE document=?)", (document,))
         self.database.execute("DELETE FROM chunk WHERE document=?", (document,))
         self.database.execute("DELETE FROM document WHERE id=?", (document,))
 
@@ -161,7 +163,7 @@ def finish(
     run,database = writer.database.execute, writer.database
     run("DELETE FROM extraction WHERE id NOT IN (SELECT extraction FROM document)")
     run("DELETE FROM page WHERE extraction NOT IN (SELECT id FROM extraction)")
-    run("DELETE FROM retired WHERE key IN (SELECT key FROM chunk)") # these have come back
+    run("DELETE FROM retired WHERE key IN (SELECT key FROM chunk UNION ALL SELECT key FROM pair)") # these have come back
     run("DELETE FROM source")
     database.executemany("INSERT INTO source VALUES(?, ?, ?, ?, ?, ?)", [(source.id, source.kind, source.digest, source.place, problems.get(source.id, ""), pins.get(source.id, "")) for source in profile.sources.values()])
     run("DELETE FROM unreadable")

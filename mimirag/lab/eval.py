@@ -86,15 +86,14 @@ class Targets:
         return exact or [row["id"] for row in rows if not row["meta"].get("anchor")]
 
     def _overlapping(self, item: Evidence, rows: list[dict]) -> list[str]:
-        "Rows that share characters with a passage, first the one with the most different words of the query, then the one that shares most"
+        "Rows that share characters with a passage, or with each of two that are one item, the better first"
         starts = self._line_starts(item.path)
-        start,end = starts[item.lines[0]-1], starts[item.lines[1]]
-        if item.citation.span.chars: start,end = start+item.citation.span.chars[0]-1, start+item.citation.span.chars[1]
-        shared = {}
-        for row in rows:
-            first,last = max(start, row["meta"]["start"]), min(end, row["meta"]["end"])
-            if first < last: shared[row["id"]] = len({item.text[a:b].casefold() for a,b in item.marks if first <= start+a < last}), last-first
-        return sorted(shared, key=shared.get, reverse=True)
+        whole,found = starts[item.lines[0]-1], {}
+        for first,last in item.parts or (item.lines,):
+            start,end = starts[first-1], starts[last]
+            if item.citation.span.chars: start,end = whole+item.citation.span.chars[0]-1, whole+item.citation.span.chars[1]
+            found |= dict.fromkeys(id for id in _sharing(item, start if item.citation.span.chars else whole, start, end, rows) if id not in found)
+        return list(found)
 
     def _line_starts(self, path: str) -> list[int]:
         "Offset of each line in code points, and of the end"
@@ -105,6 +104,14 @@ class Targets:
         return self._starts[path]
 
 # %% ../../nbs/lab/60_eval.ipynb #89b780c6
+def _sharing(item: Evidence, whole: int, start: int, end: int, rows: list[dict]) -> list[str]:
+    "Rows that share characters from `start` to `end` with an item that begins at `whole`, first the one with the most different words of the query, then the one that shares most"
+    shared = {}
+    for row in rows:
+        first,last = max(start, row["meta"]["start"]), min(end, row["meta"]["end"])
+        if first < last: shared[row["id"]] = len({item.text[a:b].casefold() for a,b in item.marks if first <= whole+a < last}), last-first
+    return sorted(shared, key=shared.get, reverse=True)
+
 def _place(row: dict) -> str:
     meta = row.get("meta") or {}
     return meta.get("file") or meta.get("path") or ""

@@ -22,6 +22,7 @@ from ..index.phrases import MOST_CHECKED, only_quoted, quoted, search_exact
 from ..index.reader import Index, IndexedSource, Passage
 from ..index.names import name_terms
 from ..index.words import Marker, Term, query_terms
+from .neighbours import united
 from .refs import Refs, definitions_first
 from ..sources.admission import admits, path_filter
 from ..sources.defaults import defaults
@@ -196,7 +197,7 @@ def _evidence(profile: Profile, passage: Passage, text: str, label: str|None, hi
     return Evidence(citation=citation, text=text, title=passage.title or passage.path, heading=passage.heading, label=label, anchor=passage.anchor, rank=rank, score=_score(hit),
                     url=permalink(citation, template, text, passage.anchor) if template else None, channels={"lexical": Channel(rank=rank, score=_score(hit))},
                     terms=tuple(surface for surface in surfaces if surface in around or surface in inside),
-                    marks=tuple((start, end) for start,end,_ in found), freshness=fresh[passage.document], alternates=alternates)
+                    marks=tuple((start, end) for start,end,_ in found), freshness=fresh[passage.document], alternates=alternates, parts=passage.parts)
 
 def _score(hit: Hit) -> float: return float(f"{hit.score:.9g}") # what differs in the last places differs by the history of the index only
 
@@ -225,13 +226,13 @@ def _said_of(phrases: list[str], found: bool, complete: bool) -> str:
     return f"{'no passage' if complete else f'none of the {MOST_CHECKED:,} best passages'} holds {' and '.join(f'“{phrase}”' for phrase in phrases)} as written; what was found holds some of the words"
 
 def _best(view: View, query: str, terms: list[Term], limit: int, documents: list[int]|None) -> tuple[list[list[Hit]], dict[int, Passage], str, bool]:
-    "The best hits, of equal words together where there is no room for all, their passages, a note, and whether quoted words stand nowhere"
+    "The best hits, of equal words together where there is no room for all, neighbours as one, their passages, a note, and whether quoted words stand nowhere"
     if documents is not None and not documents: return [], {}, "", False
     reach = limit+16
     while True:
         hits,passages,note,inexact = _matching(view, query, terms, reach, documents)
         alike = [passages[hit.passage].alike for hit in hits]
-        if len(set(alike)) >= limit or len(hits) < reach: return _grouped(hits, alike, limit), passages, note, inexact
+        if len(set(alike)) >= limit or len(hits) < reach: return *united(view.index, _grouped(hits, alike, limit), passages, limit), note, inexact
         reach = max(4*reach, 2*len(hits))
 
 MOST_ALTERNATES = 100 # copies of a passage that are named
@@ -245,7 +246,7 @@ def _grouped(hits: list[Hit], alike: list[int], limit: int) -> list[list[Hit]]:
             room -= words in first
             groups.append([hit])
             first.setdefault(words, groups[-1])
-    return groups[:limit]
+    return groups
 
 # %% ../../nbs/retrieve/42_search.ipynb #8b79d7a4
 def _outcome(items: list[Evidence], terms: list[Term], unsearched: list[str], changed: list[str], scope: Scope, inexact: bool) -> str:
