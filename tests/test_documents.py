@@ -1,7 +1,10 @@
 "Kinds of HTML, Markdown, reStructuredText and plain text that people meet, through the whole path"
 import json, time
+from unicodedata import normalize
 import pytest
+from hypothesis import given, settings, strategies as st
 from mimirag.evidence.text import sha256, split_lines
+from mimirag.extract.plain import entries
 from mimirag.extract.readers import extract
 
 def all_text(kb) -> str:
@@ -264,3 +267,68 @@ def test_a_notebook_of_outputs_only(kb_of):
     assert [unreadable.reason for unreadable in kb.report.unreadable]==["there is no text in it"] and kb.resolve(said).integrity=="extraction_changed"
     kb = kb_of({}, "outputs = true")
     assert kb.resolve(said).integrity=="verified" and kb.search("wombat").items
+
+# What people's tools write
+
+def test_pages_of_doxygen_and_sphinx(kb_of):
+    kb = kb_of({"d.html": """<title>Pump</title><div id="nav-path" class="navpath"><ul><li>Home quoll</li></ul></div><div class="headertitle"><div class="title">Pump numbat</div></div>
+<table class="memberdecls"><tr class="memitem"><td class="memItemLeft">int&#160;</td><td class="memItemRight"><a href="#a1">prime</a> (int bars)</td></tr><tr class="memdesc"><td class="mdescLeft">&#160;</td><td class="mdescRight">Primes it.</td></tr></table>
+<a id="a1" name="a1"></a><h2 class="memtitle"><span class="permalink"><a href="#a1">&#9670;&#160;</a></span>prime()</h2><div class="memitem"><div class="memproto"><table class="memname"><tr><td class="memname">int prime </td><td>(</td><td class="paramtype">int&#160;</td><td class="paramname"><em>bars</em></td><td>)</td></tr></table></div>
+<div class="memdoc"><p>Fills the wombat chamber.</p><div class="fragment"><div class="line"><a id="l00001"></a><span class="lineno">    1</span>for (;;)</div>
+<div class="line"><span class="lineno">    2</span>  prime(3);</div></div></div></div>""", "s.html": """<title>io</title><dl class="py function"><dt class="sig" id="io.shut">io.shut(<em>fd</em>)<a class="reference internal" href="_modules/io.html"><span class="viewcode-link">[source]</span></a><a class="headerlink" href="#io.shut">¶</a></dt>
+<dd><p>Closes the bilby.</p><dl class="field-list"><dt>Parameters</dt><dd><dl><dt><strong>fd</strong><span class="classifier">int</span></dt><dd><p>A number.</p></dd></dl></dd></dl></dd></dl>
+<table class="highlighttable"><tr><td class="linenos"><pre>1
+2</pre></td><td class="code"><pre>a = 1
+  b</pre></td></tr></table>"""})
+    item = kb.search("wombat chamber")[0]
+    assert (item.anchor, item.heading)==("a1", ("Pump numbat", "prime()")) and "int prime ( int bars )" in item.text and "for (;;)\n  prime(3);" in item.text and "◆" not in item.text
+    assert not kb.search("quoll").items and "int | prime (int bars)" in all_text(kb)
+    item = kb.search("bilby")[0]
+    assert item.anchor=="io.shut" and item.text.startswith("io.shut(fd)\n") and "fd : int" in all_text(kb) and "a = 1\n  b" in all_text(kb) and "1\n2" not in all_text(kb)
+
+@pytest.mark.parametrize("markup,lines", [
+    ("<table><tr><th>Name<td><p>Ann</p><p>Bee</p></table>", ["Name | Ann Bee"]), ("<table><tr><td>&nbsp;<td>x</table>", ["| x"]), ("<pre><div>a</div><div>  b</div></pre>", ["a", "  b"]),
+    ("<svg><text>one</text><text><![CDATA[two]]></text></svg>", ["one", "two"]), ("<x-card>one</x-card><x-card>two</x-card>", ["one", "two"]), ("<p>see<img alt='a valve'>here, H<img alt='2'>", ["see a valve here, H 2"]),
+    ("<p>a<span style='display:block'>b</span>c", ["a", "b", "c"]), ("<div style='white-space:pre;display:block'>a\n  b</div>", ["a", "  b"]), ("<p>x<span style='clip:rect(0 0 0 0)'>no</span>", ["x"]),
+    ("<iframe srcdoc='<p>framed</p>'></iframe>", ["framed"]), ("<div role=heading aria-level=2>Head</div>x", ["Head", "x"]), ("<progress>30%</progress><textarea>typed</textarea>", ["typed"]),
+    ("<header>Site</header><main>Text</main><footer>2026</footer>", ["Text"]), ("<header>Only</header>Text", ["Only", "Text"]), ("text only<p>para<b>bold<p>next", ["text only", "parabold", "next"])])
+def test_pages_as_they_are_seen(markup, lines): assert [line for line in extract("a.html", markup.encode()).lines[0] if line]==lines
+
+@pytest.mark.parametrize("declared", ["utf-8", "utf-16", "no-such"])
+def test_a_false_declaration(kb_of, declared):
+    text = "El niño comió mañana; “café crème”"
+    assert all_text(kb_of({"a.html": f"<meta charset={declared}><p>".encode()+text.encode("cp1252")}))==text+"\n"
+
+def test_signatures_and_labels_of_rst(kb_of):
+    kb = kb_of({"a.rst": ".. _the-io:\n\nIO\n==\n\nIntro.\n\n.. class:: File(path)\n\n   A quokka.\n\n   .. method:: shut()\n\n      Closes the wombat.\n\n   Still the file's numbat.\n\nAfter the bilby.\n\n..\n   hidden potoroo\n"})
+    assert [kb.search(word)[0].heading for word in ["quokka", "wombat", "numbat", "bilby"]]==[("IO", "File(path)"), ("IO", "File(path)", "shut()"), ("IO", "File(path)"), ("IO",)]
+    assert kb.search("wombat")[0].citation.span.first==12 and kb.search("Intro")[0].anchor=="the-io" and not kb.search("potoroo").items
+
+def test_dialects_of_markdown(kb_of):
+    kb = kb_of({"a.md": "# Guide\n\n$$\n# x quokka\n$$\n\n## Care {#care .wide}\n\n!!! note \"Careful wombat\"\n    Inside numbat.\n\n| A |\n|---|\n| b | bilby |\n\n<script>\npotoroo()\n</script>\n", "b.mdx": "import X from \"x\"\n\n<Tabs>\n<Tab label=\"Dugong\">\n\nUse `brew`.\n\n</Tab>\n</Tabs>\n"})
+    assert kb.search("quokka")[0].heading==("Guide",) and not kb.search("potoroo").items
+    assert [(item.heading, item.anchor) for word in ["wombat", "numbat", "bilby"] for item in kb.search(word)[:1]]==[(("Guide", "Care"), "care")]*3
+    assert kb.search("Dugong")[0].path=="b.mdx"
+
+def test_logs(kb_of):
+    "An entry with its trace stays whole; colours are no words"
+    entry = "2026-03-01 10:00:{:02} \x1b[31mERROR\x1b[0m pump {}\nTraceback:\n\n  line of the trace\n  quokka{}\n"
+    kb = kb_of({"a.log": "".join(entry.format(n % 60, n, n) for n in range(100))+"progress 1%\r2%\rwombat"})
+    for n in (0, 42, 99):
+        item = kb.search(f"quokka{n}")[0]
+        assert f"pump {n}\n" in item.text and item.text.startswith("2026-03-01") and kb.resolve(item).holds
+    assert kb.search("error wombat").items and "\x1b[31m" in kb.search("quokka7")[0].text
+
+@settings(max_examples=200)
+@given(st.lists(st.sampled_from(["2026-03-01 10:00:00 x", "10:00:01 y", "  trace", "", " ", "end"]), max_size=12))
+def test_every_line_of_a_log_is_in_a_block(lines):
+    lines = ["10:00:00 a"]*3+lines
+    inside = [number for block in entries(lines) for number in range(block.first, block.last+1)]
+    assert len(inside)==len(set(inside)) and {number for number,line in enumerate(lines, 1) if line.strip()} <= set(inside)
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("data,query", [(normalize("NFD", "Zürich Việt ガ").encode(), "Zürich"), (normalize("NFC", "Zürich Việt ガ").encode(), "Việt"), (normalize("NFD", "ガ").encode(), "ガ"), (b"\xff\xfe\0\0"+"Größe".encode("utf-32-le"), "Größe"), (b"\xfe\xff"+"Größe".encode("utf-16-be"), "Größe")])
+def test_either_form_of_a_letter(kb_of, form, data, query):
+    kb = kb_of({"a.txt": data})
+    item, = kb.search(normalize(form, query)).items
+    assert kb.resolve(item).integrity=="verified" and item.citation.version==sha256(data)

@@ -6,8 +6,9 @@
 __all__ = ['front_matter_end', 'front_matter', 'plain_inline', 'markdown_blocks', 'searchable', 'extract_markdown']
 
 # %% ../../nbs/extract/22_markdown.ipynb #9ebd2803
-import re, tomllib
+import html, re, tomllib
 from functools import cache
+from typing import Iterator
 from ..evidence.text import split_lines
 from .decode import decode
 from .extraction import Block, Extraction, Page, short_heading
@@ -18,9 +19,23 @@ def _parser(blocks_only: bool):
     "A CommonMark parser; without inline markup, which is most of the work, where only lines are asked for"
     from markdown_it import MarkdownIt
     parser = MarkdownIt("commonmark").enable("table")
+    parser.block.ruler.before("fence", "formula", _formula, dict(alt=["paragraph", "reference", "blockquote", "list"]))
     return parser.disable(["inline", "text_join"], True) if blocks_only else parser
 
-_KINDS = dict(heading_open="heading", paragraph_open="paragraph", bullet_list_open="list", ordered_list_open="list", fence="code", code_block="code",
+def _formula(state, first: int, last: int, silent: bool) -> bool:
+    "A rule of the parser: a formula from a line that begins with `$$` to one that ends with it is no Markdown"
+    line = lambda n: state.src[state.bMarks[n]+state.tShift[n]:state.eMarks[n]].strip()
+    if not line(first).startswith("$$") or line(first).count("$$") > 1 or state.is_code_block(first): return False
+    end = next((n for n in range(first+1, min(last, first+_FORMULA)) if line(n).endswith("$$")), None)
+    if end is None: return False
+    if not silent:
+        token = state.push("formula", "", 0)
+        token.map,token.content,token.block,state.line = [first, end+1], state.getLines(first, end+1, state.sCount[first], False), True, end+1
+    return True
+
+_FORMULA = 200 # lines a formula may have
+
+_KINDS = dict(formula="code", heading_open="heading", paragraph_open="paragraph", bullet_list_open="list", ordered_list_open="list", fence="code", code_block="code",
               table_open="table", blockquote_open="quote", html_block="html", hr="rule")
 
 # %% ../../nbs/extract/22_markdown.ipynb #1b7b6c49
@@ -59,35 +74,60 @@ def _words(tokens) -> str:
     out = []
     for token in tokens:
         if token.type=="inline" or token.type=="image": out.append(_words(token.children))
-        elif token.type in ("text", "code_inline", "fence", "code_block"): out.append(token.content)
+        elif token.type in ("text", "code_inline", "fence", "code_block", "formula"): out.append(token.content)
         elif token.type in ("html_inline", "html_block"): out.append(_untagged(token.content))
         elif token.block or token.type in ("softbreak", "hardbreak"): out.append("\n")
     return re.sub("\n+", "\n", "".join(out))
 
-_COMMENT = re.compile("<!--.*?(?:-->|$)", re.S)
 _INLINE = set("a abbr b bdi bdo big cite code del dfn em font i ins kbd mark q s samp small span strike strong sub sup tt u var wbr".split())
 _KNOWN = _INLINE | set("""address area article aside audio base blockquote body br button canvas caption center col colgroup data datalist dd details dialog div dl dt embed fieldset figcaption figure footer
 form h1 h2 h3 h4 h5 h6 head header hgroup hr html iframe img input label legend li link main map menu meta meter nav noscript object ol optgroup option output p param picture pre progress rp rt ruby script
 search section select slot source style summary svg table tbody td template textarea tfoot th thead time title tr track ul video""".split())
 
+_UNSHOWN = re.compile(r"<!--.*?(?:-->|$)|<(script|style)\b[^>]*>.*?(?:</\1\s*>|$)", re.S|re.I)
+_ALT = re.compile(r"""\balt\s*=\s*["']([^"'<>]*)""", re.I)
+
 def _untagged(markup: str) -> str:
-    "HTML in Markdown without comments and tags; a `<Name>` that is no element of HTML is a word"
+    "HTML in Markdown without comments and tags; a `<Name>` that is no element of HTML is a word, and a picture's text is text"
     def without(found):
         name = found[1].lower()
+        if name=="img" and (alt := _ALT.search(found[0])): return f" {alt[1]} "
         return "" if name in _INLINE else " " if name in _KNOWN else found[0]
-    return re.sub(r"</?([a-zA-Z][a-zA-Z0-9-]*)[^<>]*>", without, _COMMENT.sub(" ", markup))
+    return html.unescape(re.sub(r"</?([a-zA-Z][a-zA-Z0-9-]*)[^<>]*>", without, _UNSHOWN.sub(" ", markup)))
 
 def plain_inline(text: str) -> str:
     "The words of inline Markdown, without its marks: a heading as it is read"
     return _words(_parser(False).parseInline(text)).strip()
 
+# %% ../../nbs/extract/22_markdown.ipynb #a28c89ec
 def _trimmed(lines: list[str], first: int, last: int) -> tuple[int, int]:
     while last > first and not lines[last-1].strip(): last -= 1
     while first < last and not lines[first-1].strip(): first += 1
     return first, last
 
+_ATTRIBUTES = re.compile(r"\s*(?:#+[ \t]*)?\{:?[ \t]*((?:[#.][\w:.-]+[ \t]*|[\w-]+=[^\s{}]+[ \t]*)+)\}[ \t]*$")
+
 def _heading(token, inline, first: int, last: int) -> Block:
-    return Block("heading", first, last, int(token.tag[1]), short_heading(plain_inline(inline.content).replace("\n", " ")), first)
+    "A heading; what some dialects write behind it in braces (`{#id .class}`) is none of its words"
+    found = _ATTRIBUTES.search(inline.content)
+    words = inline.content[:found.start()] if found else inline.content
+    name = re.search(r"#([\w:.-]+)", found[1]) if found else _NAMED.search(inline.content)
+    return Block("heading", first, last, int(token.tag[1]), short_heading(plain_inline(words).replace("\n", " ")), first, name[1] if name else "")
+
+_NAMED = re.compile(r"""<[a-z][a-z0-9]*\s(?:[^<>]*\s)?(?:id|name)\s*=\s*["']?([^"'\s<>]+)""", re.I)
+_TARGET = re.compile(r"""\((?!\s)([\w:. -]+)\)=$|(?:<a\s[^<>]*>\s*(?:</a>)?\s*)+$""", re.I) # of MyST, and in HTML
+
+def _anchored(lines: list[str], blocks: list[Block]) -> Iterator[Block]:
+    "The same blocks with the nearest `id` that the text gives explicitly, before them or to the heading above"
+    waiting = current = ""
+    for block in blocks:
+        line = lines[block.first-1].strip()
+        target = _TARGET.match(line) if block.first==block.last and block.kind in ("paragraph", "html") else None
+        name = target and target[1] or (found[1] if block.kind=="html" and (found := _NAMED.match(line)) or target and (found := _NAMED.search(line)) else "")
+        if target: waiting = name or waiting
+        elif block.kind=="heading": current,waiting = block.anchor or waiting,""
+        else: current,waiting = name or waiting or current,""
+        yield block._replace(anchor=waiting or current)
 
 def markdown_blocks(
     lines: list[str], # Lines of the file
@@ -102,7 +142,8 @@ def markdown_blocks(
         blocks += _gap(lines, done, first)
         blocks.append(_heading(token, following, first, last) if token.type=="heading_open" else Block(_KINDS[token.type], first, last))
         done = last
-    return blocks + _gap(lines, done, len(lines)+1)
+    blocks += _gap(lines, done, len(lines)+1)
+    return list(_anchored(lines, blocks)) if any("{" in line or "<" in line or line.endswith(")=") for line in lines) else blocks
 
 def _gap(lines: list[str], done: int, upto: int) -> list[Block]:
     "A block for the lines between two blocks, if they are not all blank"
@@ -115,9 +156,22 @@ def searchable(
     kind: str, # Its kind
 ) -> str:
     "The words of a block, for the index"
-    return text if kind=="code" else _words(_parser(False).parse(text)).strip()
+    if kind=="code": return text
+    if kind=="table": return _rows(text)
+    if kind=="heading": text = re.sub(_ATTRIBUTES.pattern, "", text, flags=re.M)
+    return _words(_parser(False).parse(text)).strip()
+
+def _rows(text: str) -> str:
+    "Words of a table; what a row has more than its header is not shown, but it is there"
+    return "\n".join(plain_inline(line.strip("| \t")) for line in text.split("\n") if line.strip(" \t|:-"))
 
 # %% ../../nbs/extract/22_markdown.ipynb #f370ea67
+def _raw_title(lines: list[str], blocks: list[Block]) -> str:
+    "The words of an `h1` in HTML, as many a README begins"
+    for block in blocks:
+        if block.kind=="html" and (found := re.search(r"<h1\b[^<>]*>(.*?)</h1>", "\n".join(lines[block.first-1:block.last]), re.S|re.I)): return short_heading(" ".join(_untagged(found[1]).split()))
+    return ""
+
 def extract_markdown(data: bytes) -> Extraction:
     "Text and blocks of a Markdown file (`.md`, `.markdown`, `.mdx`)"
     found = decode(data)
@@ -125,7 +179,7 @@ def extract_markdown(data: bytes) -> Extraction:
     end = front_matter_end(lines)
     meta,problem = front_matter(lines[:end]) if end else ({}, "")
     blocks = ([Block("meta", 1, end)] if end else []) + markdown_blocks(lines, end)
-    titles = [meta.get("title", "")] + [block.text for block in sorted(blocks, key=lambda block: (block.kind!="heading", block.level))[:1] if block.kind=="heading"]
+    titles = [meta.get("title", "")] + [block.text for block in sorted(blocks, key=lambda block: (block.kind!="heading", block.level))[:1] if block.kind=="heading"] + [_raw_title(lines, blocks)]
     notes = [problem] if problem else []
     if found.encoding != "utf-8": notes.append(f"decoded as {found.encoding}")
     return Extraction(f"markdown/1{found.engine}", (Page(found.text, tuple(blocks)),), title=next(filter(None, titles), ""), meta=meta, notes=tuple(notes))

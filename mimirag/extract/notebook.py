@@ -15,11 +15,10 @@ from .decode import decode
 from .extraction import Block, Extraction, Page
 from .html import extract_html
 from .markdown import markdown_blocks
-from .plain import paragraphs
+from .plain import paragraphs, searchable
 
 # %% ../../nbs/extract/26b_notebook.ipynb #9c613c02
 MOST_OUTPUT = 20_000 # characters of one output
-_CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[()][0-9A-Za-z]|[=>A-Z])") # ECMA-48; `]` begins the address of a link
 _LONE = re.compile("[\ud800-\udfff]")
 
 def _joined(value: Any) -> str:
@@ -28,7 +27,7 @@ def _joined(value: Any) -> str:
 
 def as_shown(text: str) -> str:
     "What a terminal shows of a text: without control sequences, and of a line written over the last"
-    if "\x1b" in text: text = _CONTROL.sub("", text)
+    text = searchable(text)
     return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")) if "\r" in text else text
 
 # %% ../../nbs/extract/26b_notebook.ipynb #649b7972

@@ -53,7 +53,7 @@ def is_current(extractor: str, format: str, outputs: bool = True) -> bool:
     return base==extractor_of(format, outputs) and (not plus or engine==f"charset-normalizer-{version('charset-normalizer')}")
 
 # %% ../../nbs/extract/27_readers.ipynb #6f359541
-_SEARCHABLE = {"markdown": markdown.searchable, "rst": rst.searchable, "notebook": markdown.searchable}
+_SEARCHABLE = {"text": plain.searchable, "markdown": markdown.searchable, "rst": rst.searchable, "notebook": markdown.searchable}
 _CITATION = re.compile(r"mimir:[0-9]+:[^ \n]{1,16384}?;text=[0-9a-f]{64}|\bmc1-[a-z2-7]{26}\b")
 
 def searchable(extractor: str, text: str, kind: str) -> str:

@@ -7,7 +7,7 @@ __all__ = ['rst_blocks', 'plain_inline', 'searchable', 'extract_rst']
 
 # %% ../../nbs/extract/23_rst.ipynb #bf52872a
 import re, unicodedata
-from typing import Iterator
+from typing import Iterable, Iterator
 from ..evidence.text import split_lines
 from .decode import decode
 from .extraction import Block, Extraction, Page, short_heading
@@ -27,7 +27,7 @@ _CODE = re.compile(r"\.\. +(?:code|code-block|sourcecode|parsed-literal|literali
 
 def _start(line: str) -> str:
     "What kind of block begins with `line`, which is not indented"
-    return next((kind for kind,pattern in _STARTS if pattern.match(line)), "text")
+    return "text" if line[0].isalnum() else next((kind for kind,pattern in _STARTS if pattern.match(line)), "text")
 
 # %% ../../nbs/extract/23_rst.ipynb #d68e0bcf
 def _width(text: str) -> int:
@@ -78,7 +78,8 @@ def _quoted_end(lines: list[str], at: int) -> int:
 def _block(lines: list[str], at: int) -> tuple[str, int]:
     "Kind of the block that begins at `at`, and the index behind it"
     line = lines[at]
-    kind = "quote" if line[0]==" " else "rule" if _RULE.match(line) else _start(line)
+    if line==".." and not "".join(lines[at+1:at+2]): return "directive", at+1 # an empty comment; what is indented below is no part of it
+    kind = "quote" if line[0]==" " else "rule" if _RULE.match(line) and line!=".." else _start(line)
     if kind=="table" and line[0]=="=": return kind, _simple_table_end(lines, at)
     end = _indented_end(lines, at+1) if kind=="directive" else _paragraph_end(lines, at+1)
     literal = kind=="text" and lines[end-1].endswith("::")
@@ -86,31 +87,60 @@ def _block(lines: list[str], at: int) -> tuple[str, int]:
     if literal and not any(lines[n][:1]==" " for n in range(at+1, end)): end = _quoted_end(lines, end)
     return ("code" if kind=="directive" and _CODE.match(line) else "paragraph" if kind=="text" else kind), end
 
-def rst_blocks(
-    source: list[str] # Lines of the file
-) -> list[Block]:     # In order; every line that is not blank lies in one of them
-    "Sections and blocks of a reStructuredText file, by its Markup Specification (sections; body elements)"
-    lines = [re.sub(r"[\v\f]", " ", line).expandtabs(8).rstrip() for line in source]
-    blocks,styles,at = [],[],0
+def _parts(lines: list[str], above: int, depth: int, styles: list[str]) -> Iterator[Block]:
+    "Blocks of lines that stand `above` lines below the top, in the bodies of `depth` descriptions; sections are in none"
+    at,back = 0,0 # the level of the description that the next block no longer belongs to
     while at < len(lines):
         if not lines[at]:
             at += 1
             continue
-        title = _title(lines, at) if lines[at][0]!=" " else None
+        title = _title(lines, at) if lines[at][0]!=" " and not depth else None
         if title:
             words,end,style = title
             if style not in styles: styles.append(style)
-            blocks.append(Block("heading", at+1, end, styles.index(style)+1, short_heading(plain_inline(lines[words].strip())), words+1))
+            yield Block("heading", at+1, end, styles.index(style)+1, short_heading(plain_inline(lines[words].strip())), words+1)
         else:
             kind,end = _block(lines, at)
-            blocks.append(Block(kind, at+1, end))
-        at = end
-    return blocks
+            found = _DESCRIPTION.match(lines[at]) if kind=="directive" and depth < _DEEPEST else None
+            if found: yield from _described(lines, at, end, found[1], above, depth)
+            else: yield Block(kind, above+at+1, above+end, back)
+        at,back = end, _SIGNATURE+depth if not title and found else 0
+
+# %% ../../nbs/extract/23_rst.ipynb #1ee41470
+_DESCRIPTION = re.compile(r"\.\. +(?:(?:py|c|cpp|js|rst|std):)?(?:function|class|(?:static|class|abstract|decorator)?method|attribute|data|exception|decorator|property|macro|type|struct|union|enum|enumerator|member|var|"
+                          r"concept|describe|object|(?:cmd)?option|envvar|confval|setting|opcode|directive|role|django-admin(?:-option)?|templatetag|templatefilter|fieldlookup)::(?: +(.*)|$)")
+_SIGNATURE,_DEEPEST = 20,12
+
+def _described(lines: list[str], at: int, end: int, signature: str|None, above: int, depth: int) -> Iterator[Block]:
+    "The signature of a description as a heading, and the blocks of its body"
+    body = min(end, _paragraph_end(lines, at+1))
+    signature = signature or next((line.strip() for line in lines[at+1:body] if not line.lstrip().startswith(":")), "")
+    yield Block("heading", above+at+1, above+body, _SIGNATURE+depth, short_heading(plain_inline(signature.rstrip("\\ "))), above+at+1)
+    indent = min((len(line)-len(line.lstrip()) for line in lines[body:end] if line), default=0)
+    yield from _parts([line[indent:] for line in lines[body:end]], above+body, depth+1, [])
+
+_LABEL = re.compile(r"\.\. +_(?!_)(`[^`]+`|(?:\\.|[^:\\])+): *$")
+
+def _anchored(lines: list[str], blocks: Iterable[Block]) -> Iterator[Block]:
+    "The same blocks with the label before them, as an `id` (docutils: it is in small letters, and what is no letter or digit is a hyphen)"
+    waiting = current = ""
+    for block in blocks:
+        label = _LABEL.match(lines[block.first-1]) if block.kind=="directive" else None
+        if label: waiting = re.sub(r"[^a-z0-9]+", "-", label[1].lower()).strip("-")
+        elif waiting or block.kind=="heading": current,waiting = waiting,""
+        yield block._replace(anchor=waiting or current) if waiting or current else block
+
+def rst_blocks(
+    source: list[str] # Lines of the file
+) -> list[Block]:     # In order; every line that is not blank lies in one of them
+    "Sections and blocks of a reStructuredText file, by its Markup Specification (sections; body elements)"
+    lines = [line.replace("\v", " ").replace("\f", " ").expandtabs(8).rstrip() for line in source]
+    return list(_anchored(lines, _parts(lines, 0, 0, [])))
 
 # %% ../../nbs/extract/23_rst.ipynb #bde80eac
 def plain_inline(text: str) -> str:
     "The words of inline reStructuredText, without its marks; what is literal stays as it is"
-    return "".join(part if literal else _plain(part) for literal,part in _literals(text)).strip()
+    return "".join(part if literal else _plain(part) for literal,part in _literals(text)).strip() if "``" in text else _plain(text).strip()
 
 _LITERAL = re.compile(r"``(\S(?:[^`]|`(?!`)){0,999}?)``(?!`)")
 
@@ -123,9 +153,8 @@ def _literals(text: str) -> Iterator[tuple[bool, str]]:
         at = found.end()
     yield False, text[at:]
 
-_LINKED = re.compile(r"(?::[a-zA-Z][\w:+.-]{0,99}:)?`([^`<]{1,999}?)\s*<[^<>`]{1,999}>`_{0,2}")
-_ROLE = re.compile(r":[a-zA-Z][\w:+.-]{0,99}:`[!~]?([^`]{1,999})`")
-_QUOTED = re.compile(r"`([^`]{1,999})`_{0,2}")
+_ROLE = re.compile(r":[a-zA-Z][\w:+.-]{0,99}:`[!~]?")
+_QUOTED = re.compile(r"`(?:([^`<]{1,999}?)\s*<[^<>`]{1,999}>|([^`]{1,999}))`_{0,2}")
 _STARRED = [re.compile(rf"{mark}(?<![\w*]{mark})([^\s*](?:[^*]{{0,999}}[^\s*])?){mark}(?![\w*])") for mark in (r"\*\*", r"\*")]
 _SUBSTITUTED = re.compile(r"\|([^|\s][^|]{0,99})\|_{0,2}")
 _ESCAPED = re.compile(r"\\(.)")
@@ -133,7 +162,7 @@ _ESCAPED = re.compile(r"\\(.)")
 def _plain(text: str) -> str:
     "Words of a text without literals; most texts have none of these marks, and are not looked at twice"
     if "`" in text:
-        for pattern in (_LINKED, _ROLE, _QUOTED): text = pattern.sub(r"\1", text)
+        text = _QUOTED.sub(r"\1\2", _ROLE.sub("`", text).replace(" _`", " `")) # `_` before it marks a target
     if "*" in text:
         for pattern in _STARRED: text = pattern.sub(r"\1", text)
     if "|" in text: text = _SUBSTITUTED.sub(r"\1", text)
@@ -164,6 +193,6 @@ def extract_rst(data: bytes) -> Extraction:
     found = decode(data)
     lines = split_lines(found.text)
     blocks = rst_blocks(lines)
-    title = next((block.text for block in blocks if block.kind=="heading"), "")
+    title = next((block.text for block in blocks if block.kind=="heading" and block.level < _SIGNATURE), "")
     notes = () if found.encoding=="utf-8" else (f"decoded as {found.encoding}",)
     return Extraction(f"rst/1{found.engine}", (Page(found.text, tuple(blocks)),), title=title, meta=_fields(lines, blocks), notes=notes)
