@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from itertools import groupby
+from math import inf
 from statistics import median
 
 # %% ../../nbs/extract/25_layout.ipynb #015bcaf0
@@ -130,14 +131,33 @@ def _across(row: list[Line], flow: _Flow) -> bool:
     if len(row) < 2 or not (row[0].x0 <= flow.start < row[-1].x0 or row[-1].x0 <= flow.start < row[0].x0): return False
     return max([line.y1 for line in row])-min([line.y1 for line in row]) < 0.25*row[0].size
 
+def _sides(rows: list[list[Line]], flow: _Flow) -> tuple[list[Line], list[Line]]:
+    lines = [line for row in rows for line in row]
+    return [line for line in lines if line.x0 <= flow.start], [line for line in lines if line.x0 > flow.start]
+
+def _cell(lines: list[Line]) -> Line:
+    "The lines of a cell as one"
+    text = re.sub("(?<=[A-Za-z]-) ", "", " ".join(line.text for line in lines))
+    return Line(text, min(line.x0 for line in lines), lines[0].y0, max(line.x1 for line in lines), max(line.y1 for line in lines), lines[0].size)
+
+def _wrapped_table(rows: list[list[Line]], flow: _Flow) -> list[list[Line]]|None:
+    "Rows of a table whose cells are wrapped: bands set apart from each other, most of them begun on both sides at once; `None` where it is none"
+    bands = []
+    for row,step in zip(rows, [inf, *_steps(rows)]):
+        if step > 1.3*flow.leading: bands.append([])
+        bands[-1].append(row)
+    filled = [_across([left[0], right[0]], flow) if left and right else False for left,right in (_sides(band, flow) for band in bands)]
+    wrapped = sum([whole and len(band) > 1 for band,whole in zip(bands, filled)])
+    if sum(filled) < max(3, 0.6*len(bands)) or wrapped < 2 or len(rows) > 6*len(bands): return None
+    return [row for band,whole in zip(bands, filled) for row in ([[_cell(side) for side in _sides(band, flow)]] if whole else band)]
+
 def _section(rows: list[list[Line]], flow: _Flow) -> list[list[Line]]:
     "Rows of a section where no line crosses the gutter: tables straight across, text column by column"
+    if len(rows) > 3 and (table := _wrapped_table(rows, flow)): return table
     ordered,tables,leftward = [],_table_rows(rows, flow),_leftward([line for row in rows for line in row])
     for table,group in groupby(range(len(rows)), key=tables.__getitem__):
         together = [rows[n] for n in group]
-        lines = [line for row in together for line in row]
-        sides = [line for line in lines if line.x0 <= flow.start], [line for line in lines if line.x0 > flow.start]
-        ordered += together if table else [row for side in sides[::-1 if leftward else 1] if side for row in _ordered(side)]
+        ordered += together if table else [row for side in _sides(together, flow)[::-1 if leftward else 1] if side for row in _ordered(side)]
     return ordered
 
 def _alone(rows: list[list[Line]], flow: _Flow) -> set[int]:
@@ -172,7 +192,7 @@ def _ordered(lines: list[Line], whole: bool = False) -> list[list[Line]]:
     if flow := _flow(lines): return _divided(rows, flow, _alone(rows, flow) if whole else set())
     return _halves(rows, lines) if whole else rows
 
-# %% ../../nbs/extract/25_layout.ipynb #2f377719
+# %% ../../nbs/extract/25_layout.ipynb #92395a1c
 def _turned_back(line: Line) -> Line:
     if line.turn==1: return replace(line, x0=line.y0, y0=-line.x1, x1=line.y1, y1=-line.x0, turn=0)
     if line.turn==3: return replace(line, x0=-line.y1, y0=line.x0, x1=-line.y0, y1=line.x1, turn=0)
@@ -185,5 +205,5 @@ def in_reading_order(lines: list[Line]) -> list[list[Line]]:
     for turn in (1, 3, 2):
         turned = [(_turned_back(line), line) for line in lines if line.turn==turn]
         drawn = {id(copy): line for copy,line in turned}
-        rows += [[drawn[id(copy)] for copy in row] for row in _ordered([copy for copy,_ in turned], True)]
+        rows += [[drawn.get(id(copy)) or replace(_turned_back(replace(copy, turn=4-turn)), turn=turn) for copy in row] for row in _ordered([copy for copy,_ in turned], True)]
     return rows
