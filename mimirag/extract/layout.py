@@ -148,7 +148,7 @@ def _wrapped_table(rows: list[list[Line]], flow: _Flow) -> list[list[Line]]|None
         bands[-1].append(row)
     filled = [_across([left[0], right[0]], flow) if left and right else False for left,right in (_sides(band, flow) for band in bands)]
     wrapped = sum([whole and len(band) > 1 for band,whole in zip(bands, filled)])
-    if sum(filled) < max(3, 0.6*len(bands)) or wrapped < 2 or len(rows) > 6*len(bands): return None
+    if sum(filled) < max(5, 0.6*len(bands)) or wrapped < 2 or len(rows) > 6*len(bands): return None
     return [row for band,whole in zip(bands, filled) for row in ([[_cell(side) for side in _sides(band, flow)]] if whole else band)]
 
 def _section(rows: list[list[Line]], flow: _Flow) -> list[list[Line]]:
@@ -192,7 +192,7 @@ def _ordered(lines: list[Line], whole: bool = False) -> list[list[Line]]:
     if flow := _flow(lines): return _divided(rows, flow, _alone(rows, flow) if whole else set())
     return _halves(rows, lines) if whole else rows
 
-# %% ../../nbs/extract/25_layout.ipynb #92395a1c
+# %% ../../nbs/extract/25_layout.ipynb #a85c715a
 def _turned_back(line: Line) -> Line:
     if line.turn==1: return replace(line, x0=line.y0, y0=-line.x1, x1=line.y1, y1=-line.x0, turn=0)
     if line.turn==3: return replace(line, x0=-line.y1, y0=line.x0, x1=-line.y0, y1=line.x1, turn=0)
