@@ -44,13 +44,18 @@ def _sizes(pages: list[list[list[Line]]]) -> tuple[float, dict[float, int]]:
     larger = sorted({_half(size) for size in short if size > 1.15*body}, reverse=True)
     return body, {size: level for level,size in enumerate(larger[:6], 1)}
 
+def _says(text: str) -> bool:
+    "Whether large letters are words: not a number, a drop capital, a tick, or what a scanner made of a drawing"
+    letters = "".join(filter(str.isalpha, text))
+    return 2*len(letters) >= len(text.replace(" ", "")) and (len(letters) >= 3 or bool(letters) and not letters.isascii())
+
 def _page_blocks(rows: list[list[Line]], texts: list[str], outline: dict[str, int], body: float, levels: dict[float, int]) -> list[Block]:
     blocks,longest,least = [],2*max(map(len, outline), default=0),1.15*body
     kind,first,above_y,above_size = "",0,0.0,0.0
     for n,(row,text) in enumerate(zip(rows, texts), 1):
         size,top = _half(row[0].size if len(row)==1 else max([line.size for line in row])), row[0].y0
         level = outline.get(_key(text), 0) if len(text) <= longest else 0
-        if not level and size > least and len(text) < 200 and any(map(str.isalpha, text)): level = levels.get(size, 6)
+        if not level and size > least and len(text) < 200 and _says(text): level = levels.get(size, 6)
         apart = n==1 or not -0.5*size <= top-above_y <= 1.75*max(size, body) or abs(size-above_size) > 1
         above_y,above_size = top,_half(row[0].size)
         if not level and not apart and kind=="paragraph": continue
