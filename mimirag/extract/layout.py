@@ -57,7 +57,8 @@ def _rows(lines: list[Line]) -> list[list[Line]]:
         else:
             rows.append([line])
             first,first_middle = line,middle
-    return [row if len(row)==1 else _along(row) for row in rows]
+    leftward = len(rows) < len(lines) and _leftward(lines)
+    return [row if len(row)==1 else _along(row, leftward) for row in rows]
 
 _LEFTWARD = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]") # Hebrew, Arabic, Syriac and their presentation forms
 
@@ -65,7 +66,9 @@ def _leftward(lines: list[Line]) -> bool:
     "Whether lines are mostly in a script that is written from right to left"
     return 2*len([line for line in lines if not line.text.isascii() and _LEFTWARD.search(line.text)]) > len(lines)
 
-def _along(row: list[Line]) -> list[Line]: return sorted(row, key=lambda line: line.x0, reverse=_leftward(row))
+def _along(row: list[Line], leftward: bool) -> list[Line]:
+    "A row in the order of reading; where all text around it runs leftward, so does a row with one such word"
+    return sorted(row, key=lambda line: line.x0, reverse=leftward and any([_LEFTWARD.search(line.text) for line in row]) or _leftward(row))
 
 # %% ../../nbs/extract/25_layout.ipynb #587a70a4
 def _running(column: list[Line]) -> set[int]:
@@ -192,7 +195,7 @@ def _ordered(lines: list[Line], whole: bool = False) -> list[list[Line]]:
     if flow := _flow(lines): return _divided(rows, flow, _alone(rows, flow) if whole else set())
     return _halves(rows, lines) if whole else rows
 
-# %% ../../nbs/extract/25_layout.ipynb #a85c715a
+# %% ../../nbs/extract/25_layout.ipynb #81e35629
 def _turned_back(line: Line) -> Line:
     if line.turn==1: return replace(line, x0=line.y0, y0=-line.x1, x1=line.y1, y1=-line.x0, turn=0)
     if line.turn==3: return replace(line, x0=-line.y1, y0=line.x0, x1=-line.y0, y1=line.x1, turn=0)
