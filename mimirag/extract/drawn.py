@@ -220,7 +220,7 @@ def _filled_in(page, lines: list[Line]) -> list[Line]:
 
 # %% ../../nbs/extract/25a_drawn.ipynb #a5b373b9
 def _unknown_share(lines: list[Line]) -> float:
-    unknown = sum(line.text.count("\ufffd") for line in lines)
+    unknown = sum([line.text.count("\ufffd") for line in lines])
     return unknown/_letters(line.text for line in lines) if unknown else 0.0
 
 def visible_lines(
@@ -230,9 +230,11 @@ def visible_lines(
     "Lines of a page that are evidence, as they are drawn, and what is to be said about the rest"
     pymupdf = engine()
     textpage = page.get_textpage(flags=pymupdf.TEXT_PRESERVE_LIGATURES|pymupdf.TEXT_PRESERVE_WHITESPACE|pymupdf.TEXT_MEDIABOX_CLIP)
-    lines,notes = _plain_lines(page, textpage, {} if known is None else known),[]
+    known = {} if known is None else known
+    if "form" not in known: known["form"] = bool(page.parent.is_form_pdf)
+    lines,notes = _plain_lines(page, textpage, known),[]
     if lines is None: lines,notes = _chosen_lines(page, textpage)
-    if page.parent.is_form_pdf: lines = _filled_in(page, lines)
+    if known["form"]: lines = _filled_in(page, lines)
     if not lines: return [], [*notes, f"no text, {images} image{'s'*(images!=1)}" if (images := len(page.get_images())) else "no text"]
     if _unknown_share(lines) > 0.3: return [], [*notes, "unreadable: its font has no mapping to Unicode"]
     return lines, notes

@@ -182,6 +182,7 @@ def _divided(rows: list[list[Line]], flow: _Flow, alone: set[int]) -> list[list[
 def _halves(rows: list[list[Line]], lines: list[Line]) -> list[list[Line]]:
     "Rows of a page that is not all in columns: where many in turn leave the middle free, it may be so below a title or an abstract"
     middle,ordered = (min([line.x0 for line in lines])+max([line.x1 for line in lines]))/2,[]
+    if len([line for line in lines if line.x1 <= middle or line.x0 >= middle]) < 12: return rows
     for crossed,group in groupby(rows, key=lambda row: any([line.x0 < middle < line.x1 for line in row])):
         part = list(group)
         flow = None if crossed or len(part) < 6 else _flow([line for row in part for line in row])
