@@ -288,7 +288,7 @@ def test_values_of_a_form(kb_of):
             page.insert_text((60, 72+40*n), f"{name}:")
             page.add_widget(field)
     data = drawn(draw)
-    expected = ["Surname:  Holmberg", "Notes:  first line", "second line of the note", "Colour:  Teal", "Smoker:  \u2612 Smoker", "Diver:", "Secret:", "Gone:"]
+    expected = ["Surname:  Holmberg", "Notes:  first line second line of the note", "Colour:  Teal", "Smoker:  \u2612 Smoker", "Diver:", "Secret:", "Gone:"]
     assert lines_of(data)==expected
     with pymupdf.open(stream=data) as document:
         for field in document[0].widgets(): document.xref_set_key(field.xref, "AP", "null")

@@ -7,6 +7,7 @@ __all__ = ['Line', 'in_reading_order']
 
 # %% ../../nbs/extract/25_layout.ipynb #b0bc186e
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -196,6 +197,56 @@ def _ordered(lines: list[Line], whole: bool = False) -> list[list[Line]]:
     if flow := _flow(lines): return _divided(rows, flow, _alone(rows, flow) if whole else set())
     return _halves(rows, lines) if whole else rows
 
+# %% ../../nbs/extract/25_layout.ipynb #5409ec60
+def _bands(rows: list[list[Line]]) -> list[list[list[Line]]]:
+    "Rows in groups that are set apart from each other"
+    bands = [[rows[0]]]
+    for step,above,row in zip(_steps(rows), rows, rows[1:]):
+        if 0 < step <= 1.5*above[0].size and not row[0].turn: bands[-1].append(row)
+        else: bands.append([row])
+    return bands
+
+def _column_of(line: Line, starts: list[float]) -> int:
+    "Number of the column that a line keeps to, or -1"
+    n = bisect_right(starts, line.x0+3)-1
+    return n if n+1==len(starts) or line.x1 < starts[n+1] else -1
+
+def _starts(band: list[list[Line]]) -> list[float]:
+    "Where the columns of a band begin, or nothing where it is no row of a table"
+    starts = sorted([line.x0 for line in band[0]])
+    return starts if len(starts) > 1 and all([_column_of(line, starts) >= 0 for row in band for line in row]) else []
+
+_NUMBER = re.compile(r"[\W\d]*\d[\W\d]*")
+
+def _one_entry(band: list[list[Line]]) -> bool:
+    "Whether the further lines of a band go on with the cells of the first; a line with a number of its own is an entry of its own"
+    return not any([_NUMBER.fullmatch(line.text) for row in band[1:] for line in row])
+
+def _as_rows(run: list[list[list[Line]]], starts: list[list[float]]) -> list[list[Line]]:
+    "Rows of a run of bands with the same columns, each band as one row if they are a table"
+    short = all([len(columns)==2 and len(band[0][0].text) <= 3 for band,columns in zip(run, starts)])
+    if len(run) < 3 or short or not any([len(band) > 1 for band in run]): return [row for band in run for row in band]
+    rows = []
+    for band,columns in zip(run, starts):
+        cells = [[] for _ in columns]
+        for row in band:
+            for line in row: cells[_column_of(line, columns)].append(line)
+        rows += [_along([_cell(cell) for cell in cells if cell], _leftward(band[0]))] if len(band) > 1 and _one_entry(band) else band
+    return rows
+
+def _joined(rows: list[list[Line]]) -> list[list[Line]]:
+    "Rows of a page with the wrapped cells of its tables made whole"
+    if len([row for row in rows if len(row) > 1]) < 3: return rows
+    joined,run,columns = [],[],[]
+    for band in [*_bands(rows), [[]]]:
+        starts = _starts(band) if not (band[0] and band[0][0].turn) else []
+        if run and not (starts and abs(starts[0]-columns[-1][0]) < 3 and abs(starts[1]-columns[-1][1]) < 3):
+            joined += _as_rows(run, columns)
+            run,columns = [],[]
+        if starts: run,columns = [*run, band],[*columns, starts]
+        else: joined += band
+    return joined[:-1]
+
 # %% ../../nbs/extract/25_layout.ipynb #81e35629
 def _turned_back(line: Line) -> Line:
     if line.turn==1: return replace(line, x0=line.y0, y0=-line.x1, x1=line.y1, y1=-line.x0, turn=0)
@@ -204,8 +255,8 @@ def _turned_back(line: Line) -> Line:
 
 def in_reading_order(lines: list[Line]) -> list[list[Line]]:
     "Rows of a page, in the order they are read; turned text comes last"
-    if not any([line.turn for line in lines]): return _ordered(lines, True)
-    rows = _ordered([line for line in lines if not line.turn], True)
+    if not any([line.turn for line in lines]): return _joined(_ordered(lines, True))
+    rows = _joined(_ordered([line for line in lines if not line.turn], True))
     for turn in (1, 3, 2):
         turned = [(_turned_back(line), line) for line in lines if line.turn==turn]
         drawn = {id(copy): line for copy,line in turned}
