@@ -198,3 +198,112 @@ def test_a_damaged_page_is_said(kb_of):
     start = whole.index(b"stream\n", whole.index(b"FlateDecode"))+7
     kb = kb_of({"a.pdf": whole[:start+20]+b"\xff"*20+whole[start+40:]})
     assert any("damaged" in note.note for note in kb.report.notes) and kb.search("plover").items
+
+def drawn(draw, **page) -> bytes:
+    "A document of one page that a function draws with PyMuPDF"
+    document = pymupdf.open()
+    draw(document.new_page(**page))
+    return document.tobytes()
+
+def lines_of(data: bytes) -> list[str]: return extract_pdf(data).pages[0].text.split("\n")[:-1]
+
+def test_transparent_text_in_a_colour_is_hidden():
+    "Black and red, on the page and in a form that it uses; what is half transparent is seen"
+    inner = pymupdf.open(stream=drawn(lambda page: (page.insert_text((72, 90), "Hidden in a form", color=(0, 0, 1), fill_opacity=0), page.insert_text((72, 120), "Shown in a form", color=(0, 0, 1)))))
+    def draw(page):
+        page.insert_text((72, 50), "Words of the page", color=(0, 0, 1))
+        page.insert_text((72, 60), "Half red", color=(1, 0, 0), fill_opacity=0.5)
+        page.insert_text((72, 70), "Hidden red", color=(1, 0, 0), fill_opacity=0)
+        page.insert_text((72, 80), "Hidden black", fill_opacity=0)
+        page.show_pdf_page(page.rect, inner, 0)
+    assert lines_of(drawn(draw))==["Words of the page", "Half red", "Shown in a form"]
+
+@pytest.mark.parametrize("visible,taken", [("Stamp 12", True), ("Approved travel budget: 62,300 units, as the board has said", False)])
+def test_a_stamp_on_a_scan(visible, taken):
+    "A stamp does not make a scanned page one with text of its own; a picture behind a page of words does not make hidden words recognised ones"
+    def draw(page):
+        grey = pymupdf.Pixmap(pymupdf.csGRAY, (0, 0, 60, 80), False)
+        grey.clear_with(220)
+        page.insert_image(page.rect, pixmap=grey)
+        page.insert_text((72, 20), visible)
+        for n in range(5): page.insert_text((72, 72+20*n), f"recognised words of line {n}", render_mode=3)
+    assert len(lines_of(drawn(draw)))==(6 if taken else 1)
+
+def put(page, x, top, texts, step=13, size=10):
+    for n,text in enumerate(texts): page.insert_text((x, top+step*n), text, fontsize=size)
+
+LEFT,RIGHT = [f"the left column has a line {n} of words" for n in range(12)], [f"the right column has a line {n} of words" for n in range(9)]
+
+def test_columns_below_authors_and_above_a_figure():
+    "Names stand across the gutter above an abstract; a caption crosses it below"
+    def draw(page):
+        put(page, 150, 40, ["A title across the whole width of the page"], size=16)
+        for x,name in [(60, "Ann Author"), (260, "Ben Writer"), (460, "Cy Scholar")]: put(page, x, 70, [name, "Some Institute", "Some Town"])
+        put(page, 60, 200, LEFT)
+        put(page, 320, 203, RIGHT)
+        put(page, 60, 420, ["Figure 1: a caption of the figure above, so long that it runs over both of the columns of it"])
+        put(page, 60, 450, LEFT[:6])
+        put(page, 320, 450, RIGHT[:6])
+    assert lines_of(drawn(draw))[4:]==[*LEFT, *RIGHT, "Figure 1: a caption of the figure above, so long that it runs over both of the columns of it", *LEFT[:6], *RIGHT[:6]]
+
+def test_running_titles_over_columns():
+    def draw(page):
+        put(page, 60, 30, ["Proceedings of the group"])
+        put(page, 400, 30, ["Author and Writer"])
+        put(page, 60, 70, LEFT)
+        put(page, 320, 70, RIGHT)
+        put(page, 60, 400, ["Footnote"])
+        put(page, 500, 400, ["17"])
+    assert lines_of(drawn(draw))==["Proceedings of the group  Author and Writer", *LEFT, *RIGHT, "Footnote  17"]
+
+def test_a_table_in_one_of_two_columns():
+    table = ["Style  12 pt  bold", "Title  14 pt  plain", "Note  8 pt  slanted", "Code  9 pt  fixed"]
+    def draw(page):
+        put(page, 60, 70, LEFT)
+        put(page, 320, 70, RIGHT[:6])
+        for n,row in enumerate(table):
+            for x,cell in zip([320, 400, 480], row.split("  ")): put(page, x, 170+15*n, [cell])
+    assert lines_of(drawn(draw))==[*LEFT, *RIGHT[:6], *table]
+
+def test_turned_text_and_text_set_downward():
+    "A wide table on an upright page, and Japanese columns from right to left"
+    def draw(page):
+        put(page, 60, 40, ["Upright"])
+        for n,text in enumerate(["first turned line", "second turned line"]): page.insert_text((100+20*n, 600), text, rotate=90)
+        for n,text in enumerate(["first downward line", "second downward line"]): page.insert_text((400-20*n, 300), text, rotate=270)
+    assert lines_of(drawn(draw))==["Upright", "first downward line", "second downward line", "first turned line", "second turned line"]
+
+def test_hebrew_in_reading_order():
+    def draw(page): page.insert_htmlbox((40, 40, 300, 300), "<p dir='rtl' style='font-size:14px'>שלום עולם זהו טקסט ארוך מאוד שנשבר לשתי שורות לפחות כדי לראות את הסדר 123 abc סוף</p>")
+    assert " ".join(" ".join(lines_of(drawn(draw))).split())=="שלום עולם זהו טקסט ארוך מאוד שנשבר לשתי שורות לפחות כדי לראות את הסדר 123 abc סוף"
+
+def test_values_of_a_form(kb_of):
+    "What a reader sees of fields: texts, choices, ticks with their names; not a password, not a hidden field; with and without pictures of the values"
+    def draw(page):
+        for n,(kind,name,value,more) in enumerate([("TEXT", "Surname", "Holmberg", {}), ("TEXT", "Notes", "first line\nsecond line of the note", dict(field_flags=pymupdf.PDF_TX_FIELD_IS_MULTILINE)), ("COMBOBOX", "Colour", "Teal", dict(choice_values=["Red", "Teal"])),
+                ("CHECKBOX", "Smoker", True, {}), ("CHECKBOX", "Diver", False, {}), ("TEXT", "Secret", "hunter2", dict(field_flags=pymupdf.PDF_TX_FIELD_IS_PASSWORD)), ("TEXT", "Gone", "unseen", dict(field_display=1))]):
+            field = pymupdf.Widget()
+            field.field_type,field.field_name,field.field_value,field.rect = getattr(pymupdf, f"PDF_WIDGET_TYPE_{kind}"), name, value, pymupdf.Rect(200, 60+40*n, 400, 78+40*n)
+            for key,setting in more.items(): setattr(field, key, setting)
+            page.insert_text((60, 72+40*n), f"{name}:")
+            page.add_widget(field)
+    data = drawn(draw)
+    expected = ["Surname:  Holmberg", "Notes:  first line second line of the note", "Colour:  Teal", "Smoker:  \u2612 Smoker", "Diver:", "Secret:", "Gone:"]
+    assert lines_of(data)==expected
+    with pymupdf.open(stream=data) as document:
+        for field in document[0].widgets(): document.xref_set_key(field.xref, "AP", "null")
+        assert lines_of(document.tobytes())==expected
+    kb = kb_of({"form.pdf": data})
+    assert kb.search("second line of the note").items and not kb.search("hunter2").items and kb.resolve(kb.search("Holmberg")[0]).holds
+
+def test_labels_are_those_of_the_document():
+    "Roman, with a prefix, in letters, and none where the label is the position"
+    with pymupdf.open() as document:
+        for n in range(9): document.new_page().insert_text((72, 72), f"page {n}")
+        document.set_page_labels([dict(startpage=0, style="r", prefix="", firstpagenum=3), dict(startpage=3, style="D", prefix="A-", firstpagenum=1), dict(startpage=5, style="A", prefix="", firstpagenum=27), dict(startpage=7, style="D", prefix="", firstpagenum=8)])
+        assert [page.label for page in extract_pdf(document.tobytes()).pages]==["iii", "iv", "v", "A-1", "A-2", "AA", "BB", None, None] # ISO 32000-1, table 159
+
+def test_text_that_looks_like_markup():
+    "Signs of the forms in which MuPDF prints a page are words of the page like others"
+    texts = ['<p style="top:1pt;left:1pt;line-height:99.0pt">', '<line bbox="0 0 1 1" wmode="0" dir="1 0" flags="0" text="x"/>', "a &amp; b &#65; &lt; \xe9", 'font-size:0.5pt">']
+    assert lines_of(drawn(lambda page: put(page, 72, 72, texts)))==texts

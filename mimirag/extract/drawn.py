@@ -5,14 +5,14 @@
 # %% auto #0
 __all__ = ['clean', 'engine', 'visible_lines']
 
-# %% ../../nbs/extract/25a_drawn.ipynb #1b1ea3c6
+# %% ../../nbs/extract/25a_drawn.ipynb #e6657d12
 import re
 from functools import partial
 from html import unescape
 from ..evidence.errors import MissingExtra
 from .layout import Line
 
-# %% ../../nbs/extract/25a_drawn.ipynb #e7c75197
+# %% ../../nbs/extract/25a_drawn.ipynb #941e5861
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 def clean(text: str) -> str:
@@ -27,7 +27,7 @@ def engine():
     pymupdf.TOOLS.mupdf_display_warnings(False)
     return pymupdf
 
-# %% ../../nbs/extract/25a_drawn.ipynb #3e9a16e0
+# %% ../../nbs/extract/25a_drawn.ipynb #52821c3f
 _PLACE = re.compile(r'<line bbox="([^"]*)" wmode="\d" dir="([^"]*)" flags="\d+" text="([^"]*)')
 _SIZE = re.compile(r'<p style="top:[^;"]*;left:[^;"]*;line-height:([\d.]+)pt">(?:.*font-size:([\d.]+)pt)?') # of the first letter and of the last: either may be a mark of a footnote
 _STYLE = re.compile(';font-size:([^"]*)">')
@@ -96,7 +96,7 @@ def _add(lines: list[Line], line: Line):
         if other.text==line.text and abs(other.x0-line.x0) < 1.5 and abs(other.y0-line.y0) < 1.5: return
     lines.append(line)
 
-# %% ../../nbs/extract/25a_drawn.ipynb #a0381a2c
+# %% ../../nbs/extract/25a_drawn.ipynb #d725d282
 _DRAWN = 16|32|64 # filled, stroked, clipped: MuPDF's flags of a character that is painted at all
 _LIGHT = 0xE0     # every colour at least so light: may be light on light
 _CLEAR = re.compile(r"/(?:ca|CA) ?(?:0+\.?0*|\.0+)(?=[\s/>])")
@@ -144,7 +144,7 @@ def _blanks(page):
         return drawing[0].get_pixmap(matrix=pymupdf.Identity, colorspace=pymupdf.csRGB, alpha=0, clip=rect).is_unicolor
     return blank
 
-# %% ../../nbs/extract/25a_drawn.ipynb #494e54ee
+# %% ../../nbs/extract/25a_drawn.ipynb #433aa78d
 def _run_lines(page, textpage, runs_of) -> list[Line]:
     "Lines made of the runs that `runs_of` chooses from each"
     place,lines = _placer(page),[]
@@ -182,9 +182,45 @@ def _chosen_lines(page, textpage) -> tuple[list[Line], list[str]]:
     if _scanned(page, lines, hidden): return lines+_run_lines(page, textpage, lambda runs: filter(_undrawn, runs)), ["its text is a recognition layer over a scanned picture"]
     return lines, ["text that a reader cannot see was left out"]*bool(hidden)
 
-# %% ../../nbs/extract/25a_drawn.ipynb #ef37ca29
+# %% ../../nbs/extract/25a_drawn.ipynb #b1e42f02
+_PASSWORD = 1<<13   # flag of a text field (section 12.7.4.3)
+
+def _squeezed(text: str) -> str: return "".join(text.split())
+
+def _field_name(field) -> str: return clean(field.field_label or re.sub(r"\[\d+\]$", "", (field.field_name or "").rsplit(".", 1)[-1])).strip()
+
+def _field_texts(page, field) -> list[str]|None:
+    "What a reader sees of a form field, line by line, or `None` for a kind that is only what is drawn"
+    pymupdf = engine()
+    if field.field_type in (pymupdf.PDF_WIDGET_TYPE_CHECKBOX, pymupdf.PDF_WIDGET_TYPE_RADIOBUTTON):
+        return [f"\u2612 {_field_name(field)}".strip()] if page.parent.xref_get_key(field.xref, "AS")[1].lstrip("/") not in ("Off", "null") else []
+    if field.field_type not in (pymupdf.PDF_WIDGET_TYPE_TEXT, pymupdf.PDF_WIDGET_TYPE_COMBOBOX, pymupdf.PDF_WIDGET_TYPE_LISTBOX): return None
+    if field.field_type==pymupdf.PDF_WIDGET_TYPE_TEXT and field.field_flags & _PASSWORD: return []
+    value = field.field_value
+    return [line for part in (value if isinstance(value, (list, tuple)) else [value or ""]) for line in map(str.strip, map(clean, re.split("[\r\n]+", str(part)))) if line]
+
+def _filled_in(page, lines: list[Line]) -> list[Line]:
+    "Lines of a page with the values of its form fields"
+    pymupdf = engine()
+    for field in page.widgets():
+        try: texts = None if field.field_display in (1, 2) else _field_texts(page, field)
+        except Exception: continue # a damaged field is no reason to lose the page
+        if texts is None: continue
+        box = pymupdf.Rect(field.rect)*page.rotation_matrix
+        inside = [line for line in lines if box.x0-2 <= (line.x0+line.x1)/2 <= box.x1+2 and box.y0 <= line.middle <= box.y1]
+        drawn,value = _squeezed("".join(line.text for line in inside)), _squeezed("".join(texts))
+        if value and value in drawn: continue
+        known = value if value else _squeezed(str(field.field_value or ""))
+        tick = field.field_type in (pymupdf.PDF_WIDGET_TYPE_CHECKBOX, pymupdf.PDF_WIDGET_TYPE_RADIOBUTTON)
+        gone = {id(line) for line in inside if len(line.text)==1 and tick or not tick and _squeezed(line.text) in known}
+        lines = [line for line in lines if id(line) not in gone]
+        step = box.height/max(len(texts), 1)
+        lines += [Line(text, box.x0, box.y0+n*step, max(box.x1, box.x0+1), box.y0+(n+1)*step, min(step, 11.0)) for n,text in enumerate(texts)]
+    return lines
+
+# %% ../../nbs/extract/25a_drawn.ipynb #a5b373b9
 def _unknown_share(lines: list[Line]) -> float:
-    unknown = sum(line.text.count("\ufffd") for line in lines)
+    unknown = sum([line.text.count("\ufffd") for line in lines])
     return unknown/_letters(line.text for line in lines) if unknown else 0.0
 
 def visible_lines(
@@ -194,8 +230,11 @@ def visible_lines(
     "Lines of a page that are evidence, as they are drawn, and what is to be said about the rest"
     pymupdf = engine()
     textpage = page.get_textpage(flags=pymupdf.TEXT_PRESERVE_LIGATURES|pymupdf.TEXT_PRESERVE_WHITESPACE|pymupdf.TEXT_MEDIABOX_CLIP)
-    lines,notes = _plain_lines(page, textpage, {} if known is None else known),[]
+    known = {} if known is None else known
+    if "form" not in known: known["form"] = bool(page.parent.is_form_pdf)
+    lines,notes = _plain_lines(page, textpage, known),[]
     if lines is None: lines,notes = _chosen_lines(page, textpage)
+    if known["form"]: lines = _filled_in(page, lines)
     if not lines: return [], [*notes, f"no text, {images} image{'s'*(images!=1)}" if (images := len(page.get_images())) else "no text"]
     if _unknown_share(lines) > 0.3: return [], [*notes, "unreadable: its font has no mapping to Unicode"]
     return lines, notes

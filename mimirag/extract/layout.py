@@ -7,9 +7,11 @@ __all__ = ['Line', 'in_reading_order']
 
 # %% ../../nbs/extract/25_layout.ipynb #b0bc186e
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from itertools import groupby
+from math import inf
 from statistics import median
 
 # %% ../../nbs/extract/25_layout.ipynb #015bcaf0
@@ -56,7 +58,8 @@ def _rows(lines: list[Line]) -> list[list[Line]]:
         else:
             rows.append([line])
             first,first_middle = line,middle
-    return [row if len(row)==1 else _along(row) for row in rows]
+    leftward = len(rows) < len(lines) and _leftward(lines)
+    return [row if len(row)==1 else _along(row, leftward) for row in rows]
 
 _LEFTWARD = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]") # Hebrew, Arabic, Syriac and their presentation forms
 
@@ -64,7 +67,9 @@ def _leftward(lines: list[Line]) -> bool:
     "Whether lines are mostly in a script that is written from right to left"
     return 2*len([line for line in lines if not line.text.isascii() and _LEFTWARD.search(line.text)]) > len(lines)
 
-def _along(row: list[Line]) -> list[Line]: return sorted(row, key=lambda line: line.x0, reverse=_leftward(row))
+def _along(row: list[Line], leftward: bool) -> list[Line]:
+    "A row in the order of reading; where all text around it runs leftward, so does a row with one such word"
+    return sorted(row, key=lambda line: line.x0, reverse=leftward and any([_LEFTWARD.search(line.text) for line in row]) or _leftward(row))
 
 # %% ../../nbs/extract/25_layout.ipynb #587a70a4
 def _running(column: list[Line]) -> set[int]:
@@ -130,14 +135,33 @@ def _across(row: list[Line], flow: _Flow) -> bool:
     if len(row) < 2 or not (row[0].x0 <= flow.start < row[-1].x0 or row[-1].x0 <= flow.start < row[0].x0): return False
     return max([line.y1 for line in row])-min([line.y1 for line in row]) < 0.25*row[0].size
 
+def _sides(rows: list[list[Line]], flow: _Flow) -> tuple[list[Line], list[Line]]:
+    lines = [line for row in rows for line in row]
+    return [line for line in lines if line.x0 <= flow.start], [line for line in lines if line.x0 > flow.start]
+
+def _cell(lines: list[Line]) -> Line:
+    "The lines of a cell as one"
+    text = re.sub("(?<=[A-Za-z]-) ", "", " ".join(line.text for line in lines))
+    return Line(text, min(line.x0 for line in lines), lines[0].y0, max(line.x1 for line in lines), max(line.y1 for line in lines), lines[0].size)
+
+def _wrapped_table(rows: list[list[Line]], flow: _Flow) -> list[list[Line]]|None:
+    "Rows of a table whose cells are wrapped: bands set apart from each other, most of them begun on both sides at once; `None` where it is none"
+    bands = []
+    for row,step in zip(rows, [inf, *_steps(rows)]):
+        if step > 1.3*flow.leading: bands.append([])
+        bands[-1].append(row)
+    filled = [_across([left[0], right[0]], flow) if left and right else False for left,right in (_sides(band, flow) for band in bands)]
+    wrapped = sum([whole and len(band) > 1 for band,whole in zip(bands, filled)])
+    if sum(filled) < max(5, 0.6*len(bands)) or wrapped < 2 or len(rows) > 6*len(bands): return None
+    return [row for band,whole in zip(bands, filled) for row in ([[_cell(side) for side in _sides(band, flow)]] if whole else band)]
+
 def _section(rows: list[list[Line]], flow: _Flow) -> list[list[Line]]:
     "Rows of a section where no line crosses the gutter: tables straight across, text column by column"
+    if len(rows) > 3 and (table := _wrapped_table(rows, flow)): return table
     ordered,tables,leftward = [],_table_rows(rows, flow),_leftward([line for row in rows for line in row])
     for table,group in groupby(range(len(rows)), key=tables.__getitem__):
         together = [rows[n] for n in group]
-        lines = [line for row in together for line in row]
-        sides = [line for line in lines if line.x0 <= flow.start], [line for line in lines if line.x0 > flow.start]
-        ordered += together if table else [row for side in sides[::-1 if leftward else 1] if side for row in _ordered(side)]
+        ordered += together if table else [row for side in _sides(together, flow)[::-1 if leftward else 1] if side for row in _ordered(side)]
     return ordered
 
 def _alone(rows: list[list[Line]], flow: _Flow) -> set[int]:
@@ -159,6 +183,7 @@ def _divided(rows: list[list[Line]], flow: _Flow, alone: set[int]) -> list[list[
 def _halves(rows: list[list[Line]], lines: list[Line]) -> list[list[Line]]:
     "Rows of a page that is not all in columns: where many in turn leave the middle free, it may be so below a title or an abstract"
     middle,ordered = (min([line.x0 for line in lines])+max([line.x1 for line in lines]))/2,[]
+    if len([line for line in lines if line.x1 <= middle or line.x0 >= middle]) < 12: return rows
     for crossed,group in groupby(rows, key=lambda row: any([line.x0 < middle < line.x1 for line in row])):
         part = list(group)
         flow = None if crossed or len(part) < 6 else _flow([line for row in part for line in row])
@@ -172,7 +197,57 @@ def _ordered(lines: list[Line], whole: bool = False) -> list[list[Line]]:
     if flow := _flow(lines): return _divided(rows, flow, _alone(rows, flow) if whole else set())
     return _halves(rows, lines) if whole else rows
 
-# %% ../../nbs/extract/25_layout.ipynb #2f377719
+# %% ../../nbs/extract/25_layout.ipynb #5409ec60
+def _bands(rows: list[list[Line]]) -> list[list[list[Line]]]:
+    "Rows in groups that are set apart from each other"
+    bands = [[rows[0]]]
+    for step,above,row in zip(_steps(rows), rows, rows[1:]):
+        if 0 < step <= 1.5*above[0].size and not row[0].turn: bands[-1].append(row)
+        else: bands.append([row])
+    return bands
+
+def _column_of(line: Line, starts: list[float]) -> int:
+    "Number of the column that a line keeps to, or -1"
+    n = bisect_right(starts, line.x0+3)-1
+    return n if n+1==len(starts) or line.x1 < starts[n+1] else -1
+
+def _starts(band: list[list[Line]]) -> list[float]:
+    "Where the columns of a band begin, or nothing where it is no row of a table"
+    starts = sorted([line.x0 for line in band[0]])
+    return starts if len(starts) > 1 and all([_column_of(line, starts) >= 0 for row in band for line in row]) else []
+
+_NUMBER = re.compile(r"[\W\d]*\d[\W\d]*")
+
+def _one_entry(band: list[list[Line]]) -> bool:
+    "Whether the further lines of a band go on with the cells of the first; a line with a number of its own is an entry of its own"
+    return not any([_NUMBER.fullmatch(line.text) for row in band[1:] for line in row])
+
+def _as_rows(run: list[list[list[Line]]], starts: list[list[float]]) -> list[list[Line]]:
+    "Rows of a run of bands with the same columns, each band as one row if they are a table"
+    short = all([len(columns)==2 and len(band[0][0].text) <= 3 for band,columns in zip(run, starts)])
+    if len(run) < 3 or short or not any([len(band) > 1 for band in run]): return [row for band in run for row in band]
+    rows = []
+    for band,columns in zip(run, starts):
+        cells = [[] for _ in columns]
+        for row in band:
+            for line in row: cells[_column_of(line, columns)].append(line)
+        rows += [_along([_cell(cell) for cell in cells if cell], _leftward(band[0]))] if len(band) > 1 and _one_entry(band) else band
+    return rows
+
+def _joined(rows: list[list[Line]]) -> list[list[Line]]:
+    "Rows of a page with the wrapped cells of its tables made whole"
+    if len([row for row in rows if len(row) > 1]) < 3: return rows
+    joined,run,columns = [],[],[]
+    for band in [*_bands(rows), [[]]]:
+        starts = _starts(band) if not (band[0] and band[0][0].turn) else []
+        if run and not (starts and abs(starts[0]-columns[-1][0]) < 3 and abs(starts[1]-columns[-1][1]) < 3):
+            joined += _as_rows(run, columns)
+            run,columns = [],[]
+        if starts: run,columns = [*run, band],[*columns, starts]
+        else: joined += band
+    return joined[:-1]
+
+# %% ../../nbs/extract/25_layout.ipynb #81e35629
 def _turned_back(line: Line) -> Line:
     if line.turn==1: return replace(line, x0=line.y0, y0=-line.x1, x1=line.y1, y1=-line.x0, turn=0)
     if line.turn==3: return replace(line, x0=-line.y1, y0=line.x0, x1=-line.y0, y1=line.x1, turn=0)
@@ -180,10 +255,10 @@ def _turned_back(line: Line) -> Line:
 
 def in_reading_order(lines: list[Line]) -> list[list[Line]]:
     "Rows of a page, in the order they are read; turned text comes last"
-    if not any([line.turn for line in lines]): return _ordered(lines, True)
-    rows = _ordered([line for line in lines if not line.turn], True)
+    if not any([line.turn for line in lines]): return _joined(_ordered(lines, True))
+    rows = _joined(_ordered([line for line in lines if not line.turn], True))
     for turn in (1, 3, 2):
         turned = [(_turned_back(line), line) for line in lines if line.turn==turn]
         drawn = {id(copy): line for copy,line in turned}
-        rows += [[drawn[id(copy)] for copy in row] for row in _ordered([copy for copy,_ in turned], True)]
+        rows += [[drawn.get(id(copy)) or replace(_turned_back(replace(copy, turn=4-turn)), turn=turn) for copy in row] for row in _ordered([copy for copy,_ in turned], True)]
     return rows

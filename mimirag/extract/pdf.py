@@ -44,15 +44,21 @@ def _sizes(pages: list[list[list[Line]]]) -> tuple[float, dict[float, int]]:
     larger = sorted({_half(size) for size in short if size > 1.15*body}, reverse=True)
     return body, {size: level for level,size in enumerate(larger[:6], 1)}
 
+def _says(text: str) -> bool:
+    "Whether large letters are words: not a number, a drop capital, a tick, or what a scanner made of a drawing"
+    letters = "".join(filter(str.isalpha, text))
+    return 2*len(letters) >= len(text.replace(" ", "")) and (len(letters) >= 3 or bool(letters) and not letters.isascii())
+
 def _page_blocks(rows: list[list[Line]], texts: list[str], outline: dict[str, int], body: float, levels: dict[float, int]) -> list[Block]:
     blocks,longest,least = [],2*max(map(len, outline), default=0),1.15*body
     kind,first,above_y,above_size = "",0,0.0,0.0
     for n,(row,text) in enumerate(zip(rows, texts), 1):
-        size,top = _half(row[0].size if len(row)==1 else max([line.size for line in row])), row[0].y0
+        own = _half(row[0].size)
+        size,top = own if len(row)==1 else _half(max([line.size for line in row])), row[0].y0
         level = outline.get(_key(text), 0) if len(text) <= longest else 0
-        if not level and size > least and len(text) < 200 and any(map(str.isalpha, text)): level = levels.get(size, 6)
-        apart = n==1 or not -0.5*size <= top-above_y <= 1.75*max(size, body) or abs(size-above_size) > 1
-        above_y,above_size = top,_half(row[0].size)
+        if not level and size > least and len(text) < 200 and _says(text): level = levels.get(size, 6)
+        apart = n==1 or not -0.5*size <= top-above_y <= 1.75*(size if size > body else body) or not -1 <= size-above_size <= 1
+        above_y,above_size = top,own
         if not level and not apart and kind=="paragraph": continue
         if kind=="paragraph": blocks.append(Block("paragraph", first, n-1))
         if level and kind=="heading" and blocks[-1].level==level and not apart:
@@ -96,8 +102,8 @@ def extract_pdf(
     if document.page_count > most_pages: raise OverLimit(f"it has {document.page_count:,} pages, more than the limit of {most_pages:,} ([limits] pages)")
     notes = ["it was damaged and has been repaired for reading"] if document.is_repaired else []
     rows,said_of,known = [],{},{}
+    pymupdf.TOOLS.mupdf_warnings(reset=True)
     for number in range(document.page_count):
-        pymupdf.TOOLS.mupdf_warnings(reset=True)
         try: lines,said = visible_lines(document[number], known)
         except (RuntimeError, ValueError, pymupdf.mupdf.FzErrorBase) as error: lines,said = [], [f"it cannot be read ({str(error).splitlines()[0] if str(error) else type(error).__name__})"]
         if "error" in (warned := pymupdf.TOOLS.mupdf_warnings(reset=True)): said = [*said, f"a part of it is damaged, and text may be missing ({warned.splitlines()[0]})"]
