@@ -18,6 +18,7 @@ from ..extract.code import extract_code
 from ..extract.extraction import Extraction
 from ..extract.readers import extract
 from .postings import FilePostings
+from .sieve import sieve_of
 from .reader import key_of_string, write_state
 from ..sources.files import read_file
 from ..sources.git import Objects, open_repository
@@ -71,7 +72,7 @@ def _made(found: Extraction, file: str, state: str, path: str, sizes: tuple, cit
         rows.append(_row(keys[0][-1], made, postings.sizes[-1], postings.terms[-1]))
     pages = [(number if found.paged else 0, first, page.label and _whole(page.label), zlib.compress(part.encode(), 1)) for number,page in enumerate(found.pages, 1) for first,part in _parts(page.text)]
     return dict(state=state, file=file, keys=keys, extractor=found.extractor, digest=found.digest, paged=found.paged, title=found.title, meta=json.dumps(found.meta),
-                notes=list(found.notes), pages=pages, chunks=rows, postings=postings.packed())
+                notes=list(found.notes), sieve=sieve_of(page.text for page in found.pages) if cited[0]["kind"]=="code" else None, pages=pages, chunks=rows, postings=postings.packed())
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:
     "A text in parts of whole lines, each with the number of its first line: to show a passage, little must be unpacked"

@@ -76,8 +76,8 @@ class Writer:
         file = bytes.fromhex(made["file"])
         found = self.one("SELECT id FROM extraction WHERE file=? AND extractor=?", (file, made["extractor"]))
         if found is not None: return found
-        id = self.one("INSERT INTO extraction(file, extractor, digest, paged, title, meta, notes) VALUES(?, ?, ?, ?, ?, ?, ?) RETURNING id",
-                       (file, made["extractor"], bytes.fromhex(made["digest"]), made["paged"], made["title"], made["meta"], json.dumps(made["notes"])))
+        id = self.one("INSERT INTO extraction(file, extractor, digest, paged, title, meta, notes, sieve) VALUES(?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+                       (file, made["extractor"], bytes.fromhex(made["digest"]), made["paged"], made["title"], made["meta"], json.dumps(made["notes"]), made.get("sieve")))
         self.database.executemany("INSERT INTO page(extraction, number, first, label, text) VALUES(?, ?, ?, ?, ?)", [(id, *page) for page in made["pages"]])
         return id
 
