@@ -238,8 +238,10 @@ class Index(Opened):
 
     def stored(self) -> list[Stored]:
         "All documents, with what names their texts, in order of source and path"
+        if "stored" in self.derived: return self.derived["stored"]
         rows = self.rows("SELECT d.id, d.source, d.path, e.id, e.file, e.extractor, e.digest, d.state, coalesce(s.pin, '') FROM document d JOIN extraction e ON e.id=d.extraction LEFT JOIN source s ON s.id=d.source ORDER BY d.source, d.path")
-        return [Stored(id, source, path, extraction, file.hex(), f"{extractor}:{digest.hex()}", read_state(state), pin) for id,source,path,extraction,file,extractor,digest,state,pin in rows]
+        self.derived["stored"] = [Stored(id, source, path, extraction, file.hex(), f"{extractor}:{digest.hex()}", read_state(state), pin) for id,source,path,extraction,file,extractor,digest,state,pin in rows]
+        return self.derived["stored"]
 
     def pages(self, extraction: int) -> list[tuple[int|None, str]]:
         "Number and text of each page of a stored text"
