@@ -87,7 +87,7 @@ def scan(
     "Lines of documents that hold what is searched for"
     end,found = time.monotonic()+seconds, []
     matcher = re.compile(wanted.pattern if wanted.regex else re.escape(wanted.pattern), re.I if wanted.ignore_case else 0) if wanted.regex or wanted.ignore_case else None
-    may,texts = candidates(index, wanted), {}
+    may = candidates(index, wanted)
     for document in documents:
         if document.extraction not in may: continue
         if time.monotonic() > end: return found, False
