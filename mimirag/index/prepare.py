@@ -19,6 +19,7 @@ from ..extract.code import extract_code
 from ..extract.extraction import Extraction
 from ..extract.readers import extract
 from .postings import FilePostings
+from .sieve import sieve_of
 from .reader import key_of_string, write_state
 from ..sources.files import read_file
 from ..sources.git import Objects, open_repository
@@ -73,9 +74,10 @@ def _made(found: Extraction, file: str, state: str, path: str, sizes: tuple, cit
         text = text_hash(passage.text)
         for own,write in zip(keys, written): own.append(key_of_string(write(passage.span, text)))
     packed,*measures = postings.packed()
-    rows = [_row(passage, *others) for passage,*others in zip(made, keys[0], *measures)]
+    code = cited[0]["kind"]=="code"
+    rows = [_row(passage, *others, code) for passage,*others in zip(made, keys[0], *measures)]
     return dict(state=state, file=file, keys=keys, extractor=found.extractor, digest=found.digest, paged=found.paged, title=found.title, meta=json.dumps(found.meta), notes=list(found.notes),
-                pages=_pages(found), chunks=rows, pairs=list(_pairs(found, made, written[0])) if cited[0]["kind"]=="doc" else [], postings=packed)
+                pages=_pages(found), chunks=rows, pairs=[] if code else list(_pairs(found, made, written[0])), sieve=sieve_of(page.text for page in found.pages) if code else None, postings=packed)
 
 # %% ../../nbs/index/33_prepare.ipynb #9551c3e6
 def _pairs(found: Extraction, made: list[Chunk], write: Callable[[Span, str], str]) -> Iterator[tuple[int, int, int]]:
@@ -109,7 +111,7 @@ def _alike(made: Chunk) -> int:
     "A number for the words of a passage and the headings above it; white space does not count"
     return key_of_string(" ".join("\n".join([*made.heading, made.text]).split()))
 
-def _row(made: Chunk, key: int, size: int, terms: int) -> tuple:
+def _row(made: Chunk, key: int, size: int, terms: int, code: bool) -> tuple:
     "A passage as a row of `chunk`, without the numbers that the index gives"
     span = made.span
-    return span.page, span.first, span.last, *(span.chars or (None, None)), _headings(made.heading), _whole(made.anchor), key, size, terms, _alike(made)
+    return span.page, span.first, span.last, *(span.chars or (None, None)), _headings(made.heading), _whole(made.anchor), key, size, terms, _alike(made), bytes.fromhex(text_hash(made.text)) if code else None
