@@ -24,6 +24,7 @@ _BLOCKS = {"address", "article", "aside", "blockquote", "body", "center", "dd", 
            "summary", "table", "tbody", "td", "text", "tfoot", "th", "thead", "tr", "ul", "caption", *_PRE, *_HEADINGS} # `text`: of a drawing
 _SPACE = re.compile(r"[\t\n\f\r][ \t\n\f\r]*| [ \t\n\f\r]+") # what a space does not already stand for
 _LINE = re.compile(r"(?:\n?\r)+\n?")         # in code, the edge of a block is written as CR, and two of them are one
+_COUNTED = re.compile(r"index-[0-9]+")        # ids by which Sphinx links from its index; they name no section, and change when one is added
 _CELL = 2_000                                # characters up to which a cell of several paragraphs is part of a row
 _CODE,_TEXT = ("code", 0),("paragraph", 0)
 _SHOWN_AS = {"headertitle": ("heading", 1), "ingroups": _TEXT, "fragment": _CODE} # Doxygen's title of a page, what stands in it, and its listings
@@ -109,7 +110,7 @@ class _Page(_Renderer):
         "Begin an element; gives back what ends it"
         block = tag in _BLOCKS
         if block: self.flush()
-        if attributes and (anchor := attributes.get("id") or tag=="a" and attributes.get("name")) and tag!="iframe":
+        if attributes and (anchor := attributes.get("id") or tag=="a" and attributes.get("name")) and tag!="iframe" and not _COUNTED.fullmatch(anchor):
             if block and self.code: self._listed()
             self.anchor = anchor
             if block: self.above = anchor
