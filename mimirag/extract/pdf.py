@@ -105,7 +105,7 @@ def extract_pdf(
     pymupdf.TOOLS.mupdf_warnings(reset=True)
     for number in range(document.page_count):
         try: lines,said = visible_lines(document[number], known)
-        except (RuntimeError, ValueError, pymupdf.mupdf.FzErrorBase) as error: lines,said = [], [f"it cannot be read ({str(error).splitlines()[0] if str(error) else type(error).__name__})"]
+        except (RuntimeError, ValueError, LookupError, TypeError, pymupdf.mupdf.FzErrorBase) as error: lines,said = [], [f"it cannot be read ({str(error).splitlines()[0] if str(error) else type(error).__name__})"]
         if "error" in (warned := pymupdf.TOOLS.mupdf_warnings(reset=True)): said = [*said, f"a part of it is damaged, and text may be missing ({warned.splitlines()[0]})"]
         rows.append(in_reading_order(lines))
         for note in said: said_of.setdefault(note, []).append(number+1)
@@ -125,16 +125,18 @@ def _shortened(notes: list[str]) -> str: return "; ".join(notes[:5]) + (f"; and 
 
 def _pages(document, rows: list[list[list[Line]]]) -> list[Page]:
     outline,(body,levels),pages = _outline(document),_sizes(rows),[]
-    for number,(own,label) in enumerate(zip(rows, _labels(document)), 1):
+    for number,(own,label) in enumerate(zip(rows, _labels(document, len(rows))), 1):
         texts = list(map(_row_text, own))
         pages.append(Page("\n".join([*texts, ""]), tuple(_page_blocks(own, texts, outline.get(number, {}), body, levels)), label if label and label!=str(number) else None))
     return pages
 
-def _labels(document) -> list[str]:
-    "What is printed on each page as its number, by the document's own rules (ISO 32000-1, section 12.4.2)"
-    labels,rules = [""]*document.page_count, sorted(document.get_page_labels(), key=lambda rule: rule["startpage"])
+def _labels(document, count: int) -> list[str]:
+    "What is printed on each of so many pages as its number, by the document's own rules (ISO 32000-1, section 12.4.2)"
+    labels = [""]*count
+    try: rules = sorted(document.get_page_labels(), key=lambda rule: rule["startpage"])
+    except Exception: return labels # damaged rules are no reason to lose the document
     for rule in rules:
-        for n in range(max(rule["startpage"], 0), document.page_count): labels[n] = clean(rule.get("prefix") or "")+_counted(rule.get("style", ""), n-rule["startpage"]+(rule.get("firstpagenum") or 1))
+        for n in range(max(rule["startpage"], 0), count): labels[n] = clean(rule.get("prefix") or "")+_counted(rule.get("style", ""), n-rule["startpage"]+(rule.get("firstpagenum") or 1))
     return labels
 
 def _counted(style: str, number: int) -> str:
