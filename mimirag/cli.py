@@ -150,6 +150,7 @@ def search(query, limit, sources, paths, kinds, since, until, pipeline, full, br
         say_reply(reply, full, brackets)
     if not reply.items: sys.exit(1)
 
+# %% ../nbs/90_cli.ipynb #3a8d5e6e
 @cli.command()
 @click.argument("pattern")
 @click.option("--regex", "-E", is_flag=True, help="PATTERN is a regular expression, matched within lines.")

@@ -169,6 +169,7 @@ def _alone(rows: list[list[Line]], flow: _Flow) -> set[int]:
     steps = _steps(rows)
     return {n for n,step in ((0, steps[0]), (len(rows)-1, steps[-1])) if step > 1.7*flow.leading and _across(rows[n], flow)}
 
+# %% ../../nbs/extract/25_layout.ipynb #8fa8a42b
 def _divided(rows: list[list[Line]], flow: _Flow, alone: set[int]) -> list[list[Line]]:
     "Rows in sections; one with a line that crosses the gutter, or that stands alone, ends the columns above it"
     ordered,section = [],[]

@@ -123,6 +123,7 @@ def _pages_in_words(numbers: list[int]) -> str:
 
 def _shortened(notes: list[str]) -> str: return "; ".join(notes[:5]) + (f"; and {len(notes)-5} more" if len(notes) > 5 else "")
 
+# %% ../../nbs/extract/25b_pdf.ipynb #8cf565ef
 def _pages(document, rows: list[list[list[Line]]]) -> list[Page]:
     outline,(body,levels),pages = _outline(document),_sizes(rows),[]
     for number,(own,label) in enumerate(zip(rows, _labels(document, len(rows))), 1):

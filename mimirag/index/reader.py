@@ -58,6 +58,7 @@ def _passage(row) -> Passage:
     return Passage(id, document, source, path, Span(first, last, page, (start, stop) if start else None), tuple(json.loads(heading)), anchor,
                    file.hex(), f"{extractor}:{digest.hex()}", title, extraction, read_state(state), alike, pin)
 
+# %% ../../nbs/index/31b_reader.ipynb #25f0b1e3
 class Stored(NamedTuple):
     "A document and what names its text"
     id: int
