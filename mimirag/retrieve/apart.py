@@ -7,10 +7,11 @@ __all__ = ['MOST_GIVEN_UP', 'Asked', 'Apart']
 
 # %% ../../nbs/retrieve/39b_apart.ipynb #a1dd69f5
 import threading, time, weakref
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any, Callable
-from ..evidence.errors import MimiRAGError, SourceError, one_line
+from ..evidence.errors import MimiRAGError, ProfileError, SourceError, one_line
 
 # %% ../../nbs/retrieve/39b_apart.ipynb #6bcdeba4
 @dataclass(eq=False)
@@ -20,6 +21,7 @@ class Asked:
     question: Callable[[Any], Any]
     end: float                       # When to stop waiting
     seconds: float
+    context: Context = field(default_factory=copy_context) # What holds for who asks, as other defaults, holds in the thread
     value: Any = None
     error: BaseException|None = None
     left: bool = False               # Whether nobody waits any more
@@ -34,10 +36,10 @@ class Asked:
         return self.value
 
 def _sentence(name: str, error: BaseException) -> MimiRAGError:
-    if isinstance(error, MimiRAGError): return type(error)(error if f"source {name!r}" in str(error) or f"'{name}'" in str(error) else f"source {name!r}: {error}")
-    try: said = one_line(error)[:300]
+    try: said = one_line(error)[:400]
     except Exception: said = "no message" # even that is the store's own code
-    return SourceError(f"source {name!r}: the store failed ({type(error).__name__}: {said})")
+    if isinstance(error, ProfileError): return ProfileError(said)
+    return SourceError(f"source {name!r}: {said}" if isinstance(error, MimiRAGError) else f"source {name!r}: the store failed ({type(error).__name__}: {said})")
 
 # %% ../../nbs/retrieve/39b_apart.ipynb #d5ab8f07
 @dataclass(eq=False)
@@ -52,7 +54,7 @@ def _work(worker: _Worker, make: Callable[[], Any]):
         worker.since = time.monotonic()
         try:
             if store is None: store = make()
-            asked.value = asked.question(store)
+            asked.value = asked.context.run(asked.question, store)
         except BaseException as error: asked.error = error # also SystemExit: it is the store's, not ours
         worker.since = None
         asked.done.set()

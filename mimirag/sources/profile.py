@@ -124,6 +124,7 @@ class Limits(Declared):
     pages: int = Field(10_000, ge=1)                         # Pages of a document
     seconds: float = Field(120.0, gt=0, le=86_400)           # Time to read and extract it
     memory_bytes: int = Field(2*2**30, ge=256*2**20)         # Memory of the process that does so
+    record_seconds: float = Field(5.0, gt=0, le=3_600)       # Time that a store of records has for an answer
 
 class _Table(Declared):
     name: str = Field("mimirag", min_length=1, max_length=200)

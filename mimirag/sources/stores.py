@@ -54,7 +54,7 @@ def _factory(source: Records) -> Any:
     try: found = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error: raise _bad(source, f"there is no module {error.name!r}, which store {source.store!r} needs; install it where mimirag is installed") from None
     except AttributeError: raise _bad(source, f"the module {module!r} has no {name!r}") from None
-    except Exception as error: raise SourceError(f"source {source.id!r}: the module {module!r} cannot be imported ({type(error).__name__}: {one_line(error)[:200]})") from None
+    except Exception as error: raise SourceError(f"the module {module!r} cannot be imported ({type(error).__name__}: {one_line(error)[:200]})") from None
     if not callable(found): raise _bad(source, f"{source.store!r} is a {type(found).__name__}; it should be a function that returns a store")
     return found
 
@@ -64,7 +64,7 @@ def _made(source: Records, folder: str|os.PathLike) -> Any:
     if source.table is not None: given["table"] = source.table
     make = _factory(source)
     try: store = make(**given)
-    except Exception as error: raise SourceError(f"source {source.id!r}: the store could not be opened ({type(error).__name__}: {one_line(error)[:200]})") from None
+    except Exception as error: raise SourceError(f"the store could not be opened ({type(error).__name__}: {one_line(error)[:200]})") from None
     if not isinstance(store, (RecordStore, ListedStore)): raise _bad(source, f"{source.store!r} returned a {type(store).__name__}, which has no 'search' and 'fetch'")
     return store
 
