@@ -101,7 +101,7 @@ class Records(Source):
     store: str = Field(min_length=1)          # jsonl, sqlite, mlflow, or `package.module:factory`
     path: str|None = Field(None, min_length=1) # File of the store, or where it answers, relative to the profile
     table: str|None = Field(None, min_length=1) # Table of a database
-    url: str|None = None                      # Template of permalinks
+    url: Annotated[str, AfterValidator(_check_url)]|None = None # Template of permalinks
     options: dict[str, Any] = {}              # What else the store is told
 
     @property
