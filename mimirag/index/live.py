@@ -64,7 +64,6 @@ class Live:
         self.refused,self.bad = [*getattr(self.store, "refused", []), *refused], getattr(self.store, "bad", len(getattr(self.store, "refused", [])))+len(refused)
 
     def _analysed(self, record: Record, key: Hashable) -> Analysed:
-        record.canonical # a record that has none cannot be cited, and need not be found
         found,size = _weighed(record, self.fields)
         tokens = array("I", (self._numbers.setdefault(token, len(self._numbers)) for token in found))
         return Analysed(key, tokens, array("f", found.values()), size, self.fields.day(record))

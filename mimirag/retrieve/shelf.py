@@ -6,14 +6,14 @@
 __all__ = ['MOST_EXACT', 'Wanted', 'Found', 'Report', 'Shelf', 'Shelves']
 
 # %% ../../nbs/retrieve/40c_shelf.ipynb #0b87a936
-import math
+import math, threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Callable, Hashable, Sequence
+from typing import Any, Callable
 from ..evidence.citation import Citation
-from ..evidence.errors import MimiRAGError, SourceError, one_line
+from ..evidence.errors import MimiRAGError, SourceError
 from ..evidence.verdict import Verdict
 from ..extract.extraction import Extraction
 from ..index.live import Live
@@ -23,7 +23,7 @@ from .apart import Apart, Asked
 from .record import check_record, passages
 from ..sources.dated import Fields, within
 from ..sources.profile import Limits, Profile, Records
-from ..sources.records import ListedStore, Record, RecordHit, RecordStore, Refused, checked
+from ..sources.records import Record, RecordHit, RecordStore, Refused, checked
 from ..sources.stores import fields_of, open_store
 
 # %% ../../nbs/retrieve/40c_shelf.ipynb #94bae127
@@ -113,7 +113,7 @@ _KEPT,_REMEMBERED = 16, 10_000
 class Shelf:
     "A source of records; may be shared by threads"
     def __init__(self, source: Records, folder: str|Path, limits: Limits):
-        self.source = source
+        self.source,self._lock = source, threading.Lock()
         self._fields: Fields|None = None
         self._apart = Apart(source.id, lambda: _opened(source, folder, limits), limits.record_seconds)
         self._texts: OrderedDict[str, Extraction] = OrderedDict()  # Verified lately, by version
@@ -136,18 +136,19 @@ class Shelf:
     def check(self, cited: Citation, asked: str) -> Verdict:
         "The verdict on a citation of this source"
         made = check_record(cited, asked, self.fetch, lambda record: self.fields.title(record))
-        if made.found is not None:
-            self._texts[cited.version] = made.found
-            while len(self._texts) > _KEPT: self._texts.pop(next(iter(self._texts)), None)
+        if made.found is not None: self._keep(self._texts, cited.version, made.found, _KEPT)
         return made.verdict
 
     def kept(self, version: str) -> Extraction|None:
         "The text of a record that has just been verified"
         return self._texts.get(version)
 
-    def remember(self, citation: Citation):
-        self._given[citation.id] = citation
-        while len(self._given) > _REMEMBERED: self._given.pop(next(iter(self._given)), None)
+    def remember(self, citation: Citation): self._keep(self._given, citation.id, citation, _REMEMBERED)
+
+    def _keep(self, among: OrderedDict, key: str, value: Any, most: int):
+        with self._lock:
+            among[key] = value
+            while len(among) > most: among.popitem(last=False)
 
     def by_id(self, id: str) -> Citation|None:
         "What an identifier stands for: a passage that was handed out lately, or any of a store that can be listed; raises `MimiRAGError`"
