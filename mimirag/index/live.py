@@ -14,7 +14,7 @@ from .lexical import B, K1
 from .words import Term, bag
 from ..sources.dated import Fields
 from ..sources.defaults import defaults
-from ..sources.records import ListedStore, Record, RecordHit, Refused
+from ..sources.records import ListedStore, Record, Refused
 
 # %% ../../nbs/index/37_live.ipynb #87daa74f
 class Analysed(NamedTuple):
@@ -25,13 +25,21 @@ class Analysed(NamedTuple):
     size: int         # Tokens
     day: str|None     # Its date
 
-def _weighed(record: Record, fields: Fields) -> tuple[dict[str, float], int]:
-    "Tokens of a record with their weights, and how many there are"
-    weights,found = defaults()["lexical"], {}
+def _weighed(record: Record, fields: Fields) -> tuple[list[str], array, int]:
+    "Tokens of a record, their weights, and how many there are; a token of several fields stands several times, and is added up when it is asked for"
+    weights,tokens,often,size = defaults()["lexical"], [], array("f"), 0
     (body,names),(title,own) = bag(record.text), bag(fields.title(record))
-    for counts,weight in ((body, weights["body"]), (title, weights["title"]), (names+own if own else names, weights["names"])):
-        for token,often in counts.items(): found[token] = found.get(token, 0.0)+weight*often
-    return found, body.total()+title.total()+names.total()+own.total()
+    for counts,weight in ((body, weights["body"]), (title, weights["title"]), (names, weights["names"]), (own, weights["names"])):
+        tokens += counts
+        often.extend(counts.values() if weight==1 else [weight*count for count in counts.values()])
+        size += counts.total()
+    return tokens, often, size
+
+class _Numbers(dict):
+    "Tokens in the order in which they were first seen, with their numbers"
+    def __missing__(self, token: str) -> int:
+        self[token] = number = len(self)
+        return number
 
 # %% ../../nbs/index/37_live.ipynb #499e78ed
 @dataclass
@@ -44,7 +52,7 @@ class Live:
     _state: Hashable = None
     _ready: bool = False
     _known: dict[str, Analysed] = field(default_factory=dict)
-    _numbers: dict[str, int] = field(default_factory=dict)
+    _numbers: _Numbers = field(default_factory=_Numbers)
     _made: Any = None
 
     def refresh(self):
@@ -64,9 +72,8 @@ class Live:
         self.refused,self.bad = [*getattr(self.store, "refused", []), *refused], getattr(self.store, "bad", len(getattr(self.store, "refused", [])))+len(refused)
 
     def _analysed(self, record: Record, key: Hashable) -> Analysed:
-        found,size = _weighed(record, self.fields)
-        tokens = array("I", (self._numbers.setdefault(token, len(self._numbers)) for token in found))
-        return Analysed(key, tokens, array("f", found.values()), size, self.fields.day(record))
+        tokens,often,size = _weighed(record, self.fields)
+        return Analysed(key, array("I", map(self._numbers.__getitem__, tokens)), often, size, self.fields.day(record))
 
     def _flat(self, known: dict[str, Analysed]) -> tuple[Any, Any, Any, Any]:
         import numpy as np
@@ -85,12 +92,14 @@ class Live:
         "BM25 of every record, in the order of the listing; 0 where no term stands"
         import numpy as np
         tokens,owner,often,length = self._made
-        total = np.zeros(len(length))
-        for term in terms:
-            wanted = self._numbers_of(term)
-            at = np.flatnonzero(np.isin(tokens, wanted) if len(wanted)!=1 else tokens==wanted[0])
-            if not len(at): continue
-            counted = np.bincount(owner[at], often[at], len(total)) # tokens with one beginning count as one
+        total,wanted = np.zeros(len(length)), [self._numbers_of(term) for term in terms]
+        asked = np.zeros(len(self._numbers), bool)
+        for numbers in wanted: asked[numbers] = True
+        at = np.flatnonzero(asked[tokens]) # all postings are looked at once; what follows is few
+        tokens,owner,often = tokens[at], owner[at], often[at]
+        for numbers in filter(None, wanted):
+            at = np.isin(tokens, numbers) if len(numbers) > 1 else tokens==numbers[0]
+            counted = np.bincount(owner[at], often[at], len(total))
             having = np.flatnonzero(counted)
             total[having] += np.log(1+(len(total)-len(having)+0.5)/(len(having)+0.5))*(K1+1)*counted[having]/(counted[having]+length[having])
         return total
@@ -105,8 +114,9 @@ class Live:
         import numpy as np
         if not terms or not self._known: return []
         total,ids,found = self.scores(terms), list(self._known), []
-        for number in np.argsort(-total, kind="stable").tolist():
-            if total[number] <= 0 or len(found) > limit and total[number] < found[limit-1][1]*(1-1e-9): break
+        matching = np.flatnonzero(total)
+        for number in matching[np.argsort(-total[matching], kind="stable")].tolist():
+            if len(found) > limit and total[number] < found[limit-1][1]*(1-1e-9): break
             if keep(ids[number], self._known[ids[number]].day): found.append((ids[number], float(f"{total[number]:.9g}")))
         return sorted(found, key=lambda hit: (-hit[1], hit[0]))[:limit]
 

@@ -9,7 +9,7 @@ __all__ = ['extraction_of', 'Passage', 'passages', 'CheckedRecord', 'check_recor
 from typing import Callable, NamedTuple
 from ..evidence.citation import Citation
 from ..evidence.errors import MimiRAGError
-from ..evidence.text import Span, split_lines, text_hash
+from ..evidence.text import split_lines, text_hash
 from ..evidence.verdict import Verdict
 from ..extract.chunks import Chunk, chunks
 from ..extract.extraction import Block, Extraction, Page

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Callable
 from ..evidence.citation import Citation
 from ..evidence.errors import MimiRAGError, SourceError
+from ..evidence.packet import counted
 from ..evidence.verdict import Verdict
 from ..extract.extraction import Extraction
 from ..index.live import Live
@@ -74,12 +75,18 @@ def _in_memory(live: Live, wanted: Wanted) -> Found:
     for id,score in live.best(list(wanted.terms), reach, wanted.keeps):
         try: hits.append(RecordHit(checked(live.fetch(id), id), score))
         except (KeyError, SourceError): lost += 1 # it went, or was broken, since the store was listed
-    if lost: notes.append(f"{lost:,} records changed during the search and were left out")
-    days = live.days()
-    matching = [day for id,day in days.items() if wanted.matches is None or wanted.matches(id)]
-    if wanted.dated and (undated := sum(day is None for day in matching)): notes.append(f"{undated:,} {'record' if undated==1 else 'records'} without a date left out")
+    if lost: notes.append(f"{counted(lost, 'record')} changed during the search and left out")
+    searched,undated = _scope(live, wanted)
+    if undated: notes.append(f"{counted(undated, 'record')} without a date left out")
     hits,more,inexact = _exact_first(hits, wanted)
-    return Found(tuple(hits), sum(not wanted.dated or day is not None and within(day, wanted.since, wanted.until) for day in matching), live.bad, (*notes, *more), inexact)
+    return Found(tuple(hits), searched, live.bad, (*notes, *more), inexact)
+
+def _scope(live: Live, wanted: Wanted) -> tuple[int, int]:
+    "How many records are in scope, and how many would be if they had a date"
+    if wanted.matches is None and not wanted.dated: return len(live), 0
+    days = [day for id,day in live.days().items() if wanted.matches is None or wanted.matches(id)]
+    if not wanted.dated: return len(days), 0
+    return sum(day is not None and within(day, wanted.since, wanted.until) for day in days), days.count(None)
 
 def _by_itself(store: RecordStore, wanted: Wanted, fields: Fields) -> Found:
     "The hits of a store with its own search, checked"
@@ -94,8 +101,8 @@ def _by_itself(store: RecordStore, wanted: Wanted, fields: Fields) -> Found:
             day = fields.day(record)
             undated += wanted.dated and day is None
             if wanted.keeps(record.id, day): kept.setdefault(record.id, RecordHit(record, float(hit.score)))
-    notes = [f"{len(bad):,} hits were left out: {bad[0]}"] if bad else []
-    if undated: notes.append(f"{undated:,} {'record' if undated==1 else 'records'} without a date left out")
+    notes = [f"{counted(len(bad), 'hit')} left out: {bad[0]}"] if bad else []
+    if undated: notes.append(f"{counted(undated, 'record')} without a date left out")
     hits,more,inexact = _exact_first(list(kept.values()), wanted)
     return Found(tuple(hits), None, len(bad), (*notes, *more), inexact)
 

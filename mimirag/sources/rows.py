@@ -14,7 +14,7 @@ from typing import Any, Iterator
 from urllib.parse import quote
 from ..evidence.errors import SourceError, one_line
 from ..evidence.text import sha256
-from .files import file_state, open_file, open_root
+from .files import file_state
 from .jsonl import id_of
 from .records import Entry, Record, Refused, plain
 

@@ -7,7 +7,7 @@ __all__ = ['OPTIONS', 'fields_of', 'open_store']
 
 # %% ../../nbs/sources/19b_stores.ipynb #f5ea15c9
 import difflib, importlib, os
-from typing import Any, NamedTuple
+from typing import Any
 from ..evidence.citation import check_path
 from ..evidence.errors import ProfileError, SourceError, one_line
 from .dated import Fields
