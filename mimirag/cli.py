@@ -112,10 +112,13 @@ def _say_json(value):
 @_json
 def index(profile, workers, retry, rebuild, json_):
     "Read what the profile declares; only what has changed is read again."
-    with _open(profile) as kb: report = kb.build(True, workers, rebuild, retry, waiting=lambda: click.echo("mimirag: waiting for another build to end", err=True))
+    with _open(profile) as kb:
+        report = kb.build(True, workers, rebuild, retry, waiting=lambda: click.echo("mimirag: waiting for another build to end", err=True))
+        live = len(kb.profile.of_kind("records"))==len(kb.profile.sources)
     if json_: _say_json(report)
+    elif live: click.echo("records are asked live: there is nothing to index; next: mimirag search")
     else: _say_report(report)
-    if not report.documents: sys.exit(1)
+    if not report.documents and not live: sys.exit(1)
 
 def _say_report(report, most: int = 20):
     from mimirag.evidence.packet import counted
@@ -132,7 +135,7 @@ def _say_report(report, most: int = 20):
 @click.option("--limit", "-n", type=click.IntRange(1, 1000), default=5, show_default=True, help="Most passages to give.")
 @click.option("--source", "-s", "sources", multiple=True, metavar="ID", help="Only this source; may be repeated.")
 @click.option("--path", "paths", multiple=True, metavar="GLOB", help="Only paths that match, or lie below a folder that does; may be repeated.")
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only sources of this kind (documents; later also code, records); may be repeated.")
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only sources of this kind (documents, code, records); may be repeated.")
 @click.option("--since", metavar="DATE", help="Only what is dated on or after YYYY-MM-DD.")
 @click.option("--until", metavar="DATE", help="Only what is dated on or before YYYY-MM-DD.")
 @click.option("--pipeline", metavar="NAME", help="How to search: lexical.")
@@ -241,7 +244,8 @@ def status(unreadable, profile, json_):
     else:
         if found.problem: click.echo(one_line(found.problem))
         if found.generation: click.echo(one_line(f"{found.index}: {found.bytes/1e6:.1f} MB, built {found.built}, generation {found.generation}"))
-        table(["source", "state", "documents", "passages", "unreadable", ""], [[s.id, s.state, f"{s.documents:,}", f"{s.passages:,}", f"{s.unreadable:,}", s.reason] for s in found.sources])
+        counts = lambda s: ["", ""] if s.kind=="records" else [f"{s.documents:,}", f"{s.passages:,}"]
+        table(["source", "state", "documents", "passages", "unreadable", ""], [[s.id, s.state, *counts(s), f"{s.unreadable:,}", s.reason] for s in found.sources])
         for item in missing if unreadable else (): click.echo(one_line(f"{item['source']}/{item['path']}: {item['reason']}"))
         if any(s.state=="stale" for s in found.sources): click.echo("next: mimirag index")
     if not found.fresh: sys.exit(1)

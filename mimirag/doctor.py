@@ -62,6 +62,13 @@ def _source(kb, id: str) -> Finding:
     reasons = "".join(f"; {counted(number, 'name')} not read: {reason}" for reason,number in Counter(listing.refused.values()).most_common(3))
     return Finding(about=about, state="note" if reasons else "ok", says=f"{counted(len(listing.files), 'file')} admitted in {root}{reasons}")
 
+def _store(kb, id: str) -> Finding:
+    from mimirag.retrieve.stores import said_of
+    about,source = f"source {id!r}", kb.profile.sources[id]
+    try: report = kb.store(id)
+    except MimiRAGError as error: return Finding(about=about, state="bad", says=f"{error}; look at 'store', 'path' and 'options' in the profile")
+    return Finding(about=about, state="note" if report.bad or not report.records and report.records is not None else "ok", says=f"{source.store} {source.place if source.path else ''}: {said_of(report)}".replace(" :", ":"))
+
 def _folder(kb) -> Finding:
     folder = kb.profile.index.parent
     if not folder.is_dir(): return Finding(about="index folder", state="bad", says=f"there is no folder {folder}; create it, or change [profile] index")
@@ -89,6 +96,7 @@ def examine(
 ) -> Iterator[Finding]:
     "Everything, from the machine to the index"
     from mimirag.retrieve.knowledge import KnowledgeBase
+    from mimirag.retrieve.stores import only_records
     from mimirag.sources.profile import find_profile
     yield from machine()
     try: kb = KnowledgeBase(profile if profile is not None else find_profile())
@@ -98,5 +106,7 @@ def examine(
     with kb:
         yield Finding(about="profile", state="ok", says=f"{kb.profile.file}")
         for id in kb.profile.of_kind("documents"): yield _source(kb, id)
+        for id in kb.profile.of_kind("records"): yield _store(kb, id)
+        if only_records(kb.profile): return # they are asked live, and have no index
         yield _folder(kb)
         yield from _index(kb)

@@ -20,7 +20,7 @@ from .reading import add_footer, export, read_original, read_stored
 from .resolver import Resolver
 from .mixed import search_all
 from .search import View, request, search
-from .shelf import Shelves
+from .shelf import Report, Shelves
 from .status import status_of
 from .stores import no_records, refused_records, with_records
 from .verify import verify_document
@@ -195,6 +195,10 @@ class KnowledgeBase(Asked):
         "Source, path and reason of every file that gave no evidence, where there is a usable index, and of what stores hold that is no record"
         index = self._index_if_any()
         return [*(index.unreadable() if index is not None else []), *refused_records(self.profile, self._shelves())]
+
+    def store(self, source: str) -> Report:
+        "How the store of a source of records is; raises `MimiRAGError`"
+        return self._shelves()[source].report()
 
     def status(self) -> Status:
         "How sources stand against the index, and how stores of records are; reads no file of a source"
