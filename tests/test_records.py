@@ -4,12 +4,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 from mimirag.evidence.citation import Citation
-from mimirag.evidence.errors import SourceError, UsageError
+from mimirag.evidence.errors import UsageError
 from mimirag.retrieve.knowledge import KnowledgeBase
 from mimirag.retrieve.record import passages
 from mimirag.retrieve.resolver import Resolver
 from mimirag.sources.jsonl import JsonLines
-from mimirag.sources.records import Record, RecordHit, read_object
+from mimirag.sources.records import Record, read_object
 from mimirag.sources.profile import load_profile
 
 LOG = '[[source]]\nid = "log"\nkind = "records"\nstore = "jsonl"\npath = "log.jsonl"\n'

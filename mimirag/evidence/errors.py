@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['UNSAFE', 'visible', 'one_line', 'MimiRAGError', 'UsageError', 'ProfileError', 'CitationError', 'UnsupportedCitation',
-           'SourceError', 'RefusedPath', 'FileGone', 'CannotExtract', 'ExtractionError', 'OverLimit', 'BadIndex',
-           'IndexMissing', 'NotAnIndex', 'MissingExtra']
+           'SourceError', 'RefusedPath', 'FileGone', 'NotInRepository', 'CannotExtract', 'ExtractionError', 'OverLimit',
+           'BadIndex', 'IndexMissing', 'NotAnIndex', 'MissingExtra']
 
 # %% ../../nbs/evidence/00_errors.ipynb #c9733f02
 import re
@@ -53,6 +53,9 @@ class RefusedPath(SourceError):
 
 class FileGone(SourceError):
     "There is no file at a path"
+
+class NotInRepository(SourceError):
+    "A commit, a tree or a file that a repository does not hold"
 
 class CannotExtract(SourceError):
     "Bytes of a source that give no text here and now; `unfit` if they never could"

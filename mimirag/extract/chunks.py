@@ -23,6 +23,7 @@ class Chunk:
     anchor: str = ""               # Nearest `id` (HTML)
     text: str = ""                 # The cited text
     words: str = ""                # What is searched
+    defines: tuple[str, ...] = ()  # Names of what code defines in it
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
@@ -118,7 +119,9 @@ def _chunk(found: Extraction, lines: list[str], page: int|None, pack: list[Block
     words = "\n".join(searchable(found.extractor, "\n".join(lines[piece.first-1:piece.last]), piece.kind) for piece in pack)
     headings = takewhile(lambda piece: piece.kind=="heading", pack)
     anchor = [piece.anchor for piece in headings if piece.anchor][-1:] or [pack[0].anchor] # of the section that the text is in
-    return Chunk(Span(first, last, page), heading, anchor[0], "\n".join(lines[first-1:last]), words)
+    if not found.extractor.startswith("code/"): return Chunk(Span(first, last, page), heading, anchor[0], "\n".join(lines[first-1:last]), words)
+    defines = tuple(name for piece in pack if piece.first <= piece.line <= piece.last for name in piece.anchor.split()) # a part of a long definition does not define it again
+    return Chunk(Span(first, last, page), heading, "", "\n".join(lines[first-1:last]), words, defines)
 
 def _line_parts(found: Extraction, whole: Chunk, line: str, sizes: Sizes) -> Iterator[Chunk]:
     "Parts of a passage that is one long line"

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from functools import lru_cache
 from itertools import chain, groupby
 from typing import Any, Iterable, Iterator
+from .names import definition_tokens
 from .words import bag
 
 # %% ../../nbs/index/31c_postings.ipynb #4731b82b
@@ -33,14 +34,15 @@ class FilePostings:
     "Postings of one file while it is being read"
     def __init__(self): self._found,self.sizes,self.terms = defaultdict(list), [], [] # of each passage, tokens and different tokens
 
-    def add(self, title: str, heading: str, body: str):
-        "One more passage, by the texts of its fields"
+    def add(self, title: str, heading: str, body: str, defines: tuple[str, ...] = ()):
+        "One more passage, by the texts of its fields, and the names that it defines"
         cells,size,number,names = {}, 0, len(self.sizes), Counter()
         for field,(parts,own) in dict(body=bag(body), title=_short(title), heading=_short(heading)).items():
             size += parts.total()
             _put(cells, parts, number, _SHIFT[field])
             names.update(own)
         _put(cells, names, number, _SHIFT["names"])
+        for token in definition_tokens(defines): cells[token] = number+(1 << _SHIFT["title"])
         for token,value in cells.items(): self._found[token].append(value)
         self.sizes.append(size+names.total())
         self.terms.append(len(cells))

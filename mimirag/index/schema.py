@@ -15,12 +15,12 @@ from ..sources.defaults import defaults
 
 # %% ../../nbs/index/31_schema.ipynb #b5ad1b2f
 APPLICATION = 0x4D696D69 # 'Mimi', in the file's header
-SCHEMA = 3               # Of tables and words together; an index of another number is built again
+SCHEMA = 4               # Of tables and words together; an index of another number is built again
 TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE source(id TEXT PRIMARY KEY, kind TEXT NOT NULL, digest TEXT NOT NULL, root TEXT NOT NULL, problem TEXT NOT NULL DEFAULT '') WITHOUT ROWID;
+CREATE TABLE source(id TEXT PRIMARY KEY, kind TEXT NOT NULL, digest TEXT NOT NULL, root TEXT NOT NULL, problem TEXT NOT NULL DEFAULT '', pin TEXT NOT NULL DEFAULT '') WITHOUT ROWID;
 CREATE TABLE extraction(id INTEGER PRIMARY KEY, file BLOB NOT NULL, extractor TEXT NOT NULL, digest BLOB NOT NULL, paged INTEGER NOT NULL,
-    title TEXT NOT NULL, meta TEXT NOT NULL, notes TEXT NOT NULL, UNIQUE(file, extractor));
+    title TEXT NOT NULL, meta TEXT NOT NULL, notes TEXT NOT NULL, sieve BLOB, UNIQUE(file, extractor));
 CREATE TABLE page(id INTEGER PRIMARY KEY, extraction INTEGER NOT NULL, number INTEGER NOT NULL, first INTEGER NOT NULL, label TEXT, text BLOB NOT NULL, UNIQUE(extraction, number, first));
 CREATE TABLE document(id INTEGER PRIMARY KEY, source TEXT NOT NULL, path TEXT NOT NULL, extraction INTEGER NOT NULL, state TEXT NOT NULL, UNIQUE(source, path));
 CREATE TABLE chunk(id INTEGER PRIMARY KEY, document INTEGER NOT NULL, page INTEGER, first INTEGER NOT NULL, last INTEGER NOT NULL, start INTEGER, stop INTEGER,

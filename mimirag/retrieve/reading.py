@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Callable, Iterable
 from ..evidence.citation import Citation, is_id
 from ..evidence.errors import BadIndex, UsageError
-from ..evidence.interchange import annotation, permalink, write_footer
+from ..evidence.interchange import annotation, permalink, swhid, write_footer
 from ..evidence.packet import Line, Reading
 from ..evidence.text import split_lines, text_at, text_hash
 from ..evidence.verdict import Verdict
@@ -44,7 +44,7 @@ def read_stored(cited: Citation, verdict: Verdict, index: Index|None, context: i
     "What an index kept of the cited version, if it has exactly that and the cited words are in it"
     nothing = Reading(citation=cited, verdict=verdict, origin="nothing")
     if index is None or verdict.integrity not in ("version_unavailable", "extraction_changed"): return nothing
-    kept = index.find(cited.source, cited.path, cited.version, cited.extract)
+    kept = index.find_blob(cited.source, cited.path, cited.blob) if cited.kind=="code" else index.find(cited.source, cited.path, cited.version, cited.extract)
     if kept is None: return nothing
     try: text,label = index.page(kept, cited.page)
     except BadIndex: return nothing # no such page, in a citation that somebody made up
@@ -54,20 +54,22 @@ def read_stored(cited: Citation, verdict: Verdict, index: Index|None, context: i
     return Reading(citation=cited, verdict=verdict, origin="stored copy", lines=_lines(lines, cited, context), label=label)
 
 # %% ../../nbs/retrieve/45_reading.ipynb #b6dfd3c1
-EXPORTS = ("string", "id", "markdown", "url", "w3c")
+EXPORTS = ("string", "id", "markdown", "url", "w3c", "swhid")
 
 def export(
     cited: Citation,            # What to write
-    form: str,                  # string, id, markdown, url or w3c
+    form: str,                  # string, id, markdown, url, w3c or swhid
     template: str|None,         # URL template of its source
     verdict: Verdict,           # Its verdict
     found: Extraction|None,     # The text that was verified, if it was
+    origin: str|None = None,    # Where its repository is published
 ) -> str:
     "A citation in another form; raises `UsageError` where the form needs what is not there"
     if form=="string": return str(cited)
     if form=="id": return cited.id
     if form=="markdown": return f"[{cited.id}]: <{cited}>"
     if form not in EXPORTS: raise UsageError(f"form: {form!r} is not allowed; allowed: {', '.join(EXPORTS)}")
+    if form=="swhid": return swhid(cited, origin)
     if form=="url":
         if not template: raise UsageError(f"{cited.where}: its source has no 'url' in the profile, so there is no link to it")
         return permalink(cited, template, verdict.text or "")

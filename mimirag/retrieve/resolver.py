@@ -17,6 +17,7 @@ from ..extract.extraction import Extraction
 from ..extract.readers import is_current
 from .again import MOST_HASHED, Extractor, find_words
 from .shelf import Shelves
+from .commits import Repositories
 from ..sources.admission import admits, format_of
 from ..sources.files import list_files, read_file
 from ..sources.profile import Profile, Source
@@ -114,12 +115,12 @@ class Resolver:
     "Resolves citations against the sources of a profile; keeps nothing but a few extractions"
     profile: Profile
     extractor: Extractor|None = None
-    shelves: Shelves|None = None     # Sources of records
 
-    def __post_init__(self): self.extractor,self.shelves = self.extractor or Extractor(self.profile.limits), self.shelves or Shelves(self.profile)
+    def __post_init__(self): self.extractor,self.repositories,self.shelves = self.extractor or Extractor(self.profile.limits), Repositories(self.profile), Shelves(self.profile)
 
     def close(self):
         self.extractor.close()
+        self.repositories.close()
         self.shelves.close()
 
     def resolve(
@@ -139,7 +140,7 @@ class Resolver:
     def extraction(self, cited: Citation) -> Extraction|None:
         "Text of the version that a citation names, if it has just been extracted from the original"
         if cited.kind=="record": return self.shelves[cited.source].kept(cited.version)
-        return self.extractor.kept(cited.path, cited.version)
+        return self.repositories.kept(cited.blob) if cited.kind=="code" else self.extractor.kept(cited.path, cited.version)
 
     def _read(self, asked: Any, known: Iterable[Citation]) -> Citation|Verdict:
         if isinstance(asked, Evidence): asked = asked.citation
@@ -155,9 +156,10 @@ class Resolver:
     def _check(self, cited: Citation, shown: str) -> Verdict:
         "Admission, then the bytes, then the words"
         case,source,limit = Case(cited, shown), self.profile.sources.get(cited.source), self.profile.limits.file_bytes
-        if source is not None and cited.kind=="record" and source.kind=="records": return self.shelves[source.id].check(cited, shown)
-        if source is None or cited.kind!="doc" or source.kind!="documents": return case.verdict("withdrawn", reason=f"the profile declares no source {cited.source!r} of this kind")
+        if source is None or {"doc": "documents", "code": "code", "record": "records"}[cited.kind]!=source.kind: return case.verdict("withdrawn", reason=f"the profile declares no source {cited.source!r} of this kind")
+        if cited.kind=="record": return self.shelves[source.id].check(cited, shown)
         if not admits(source, cited.path): return case.verdict("withdrawn", reason=f"the profile does not admit {cited.path!r} in source {cited.source!r}")
+        if cited.kind=="code": return self.repositories.check(cited, shown)
         root = self.profile.root(source.id)
         try: data,_ = read_file(root, cited.path, limit)
         except FileGone:

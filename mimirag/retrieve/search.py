@@ -16,15 +16,19 @@ from ..evidence.errors import FileGone, SourceError, UsageError
 from ..evidence.interchange import permalink
 from ..evidence.packet import Channel, Evidence, Reply, Scope, counted
 from ..evidence.text import sha256, text_hash
+from ..extract.code import BINARY
 from ..extract.readers import EMPTY, NO_TEXT
 from ..index.lexical import Hit, search_words
 from ..index.phrases import MOST_CHECKED, only_quoted, quoted, search_exact
 from ..index.reader import Index, IndexedSource, Passage
+from ..index.names import name_terms
 from ..index.words import Marker, Term, query_terms
+from .refs import Refs, definitions_first
 from ..sources.admission import admits, path_filter
 from ..sources.defaults import defaults
 from ..sources.files import file_state, read_file
 from ..sources.profile import Profile
+from ..sources.tree import LINKED
 
 # %% ../../nbs/retrieve/42_search.ipynb #db63c39e
 KINDS = ("documents", "code", "records")
@@ -88,8 +92,9 @@ class View:
     index: Index
     indexed: dict[str, IndexedSource] = field(init=False) # Sources as they were declared when the index was built
     _documents: list|None = None
+    refs: Refs = field(init=False)
 
-    def __post_init__(self): self.indexed = {source.id: source for source in self.index.sources()}
+    def __post_init__(self): self.indexed,self.refs = {source.id: source for source in self.index.sources()}, Refs(self.profile)
 
     def same(self, id: str) -> bool:
         "Whether a source admits today what it admitted when the index was built"
@@ -115,8 +120,8 @@ class View:
         return self._documents
 
     def unreadable(self, sources: Sequence[str], matches: Callable[[str], bool]) -> int:
-        "Files in scope that could not be read, and might hold what is asked for; files that are simply empty hide nothing"
-        return sum(source in sources and reason not in (EMPTY, NO_TEXT) and matches(path) and self.admits(source, path) for source,path,reason in self.index.unreadable())
+        "Files in scope that could not be read, and might hold what is asked for; files that are simply empty, or no text, hide nothing"
+        return sum(source in sources and reason not in (EMPTY, NO_TEXT, BINARY, LINKED) and matches(path) and self.admits(source, path) for source,path,reason in self.index.unreadable())
 
     @property
     def withdrawn(self) -> int: return 0 if self.unchanged else sum(not admitted for *_,admitted in self.documents)
@@ -158,6 +163,7 @@ def _source_notes(view: View, sources: list[str]) -> list[str]:
         if id not in view.indexed: notes.append(f"source {id!r} is not in the index yet; {run}")
         elif view.moved(id): notes.append(f"source {id!r} has another root than when the index was built; {run}")
         elif view.indexed[id].problem: notes.append(f"source {id!r} could not be read when the index was built: {view.indexed[id].problem}")
+        elif view.profile.sources[id].kind=="code" and (problem := view.refs.now(id)[1]): notes.append(f"source {id!r} cannot be read now: {problem}")
         elif view.profile.sources[id].kind=="documents" and not os.path.isdir(root): notes.append(f"source {id!r} cannot be read now: there is no folder {root}")
     return notes
 
@@ -168,8 +174,9 @@ def _changed_notes(view: View, sources: list[str]) -> list[str]:
 # %% ../../nbs/retrieve/42_search.ipynb #7c369591
 _SMALL = 2**20 # bytes; a larger file whose state differs is called stale without being read
 
-def freshness(profile: Profile, passage: Passage) -> str:
-    "Whether the file of a passage is what was indexed: `fresh`, `stale`, `gone`, or `unknown` where it cannot be looked at"
+def freshness(profile: Profile, passage: Passage, now: str|None = None) -> str:
+    "Whether the file of a passage is what was indexed: `fresh`, `stale`, `gone`, or `unknown` where it cannot be looked at; of code, whether its name stands `now` for the commit that was"
+    if passage.pin: return "unknown" if not now else "fresh" if now==passage.pin else "stale"
     root = profile.root(passage.source)
     try:
         state = file_state(root, passage.path)
@@ -180,12 +187,12 @@ def freshness(profile: Profile, passage: Passage) -> str:
     except SourceError: return "unknown"
 
 # %% ../../nbs/retrieve/42_search.ipynb #67a400f8
-def _evidence(profile: Profile, passage: Passage, text: str, label: str|None, hit: Hit, rank: int, terms: list[Term], marker: Marker, fresh: dict[int, str], alternates: tuple[Citation, ...]) -> Evidence:
+def _evidence(profile: Profile, passage: Passage, text: str, label: str|None, hit: Hit, rank: int, terms: list[Term], marker: Marker, fresh: dict[int, str], now: dict[str, str], alternates: tuple[Citation, ...]) -> Evidence:
     citation = passage.cite(text_hash(text))
     found = marker(text)
     around = marker.surfaces("\n".join([passage.title, *passage.heading]))
     template = profile.sources[passage.source].url
-    if passage.document not in fresh: fresh[passage.document] = freshness(profile, passage)
+    if passage.document not in fresh: fresh[passage.document] = freshness(profile, passage, now.get(passage.source))
     surfaces,inside = dict.fromkeys(term.surface for term in terms), {surface for _,_,surface in found}
     return Evidence(citation=citation, text=text, title=passage.title or passage.path, heading=passage.heading, label=label, anchor=passage.anchor, rank=rank, score=_score(hit),
                     url=permalink(citation, template, text, passage.anchor) if template else None, channels={"lexical": Channel(rank=rank, score=_score(hit))},
@@ -205,10 +212,11 @@ def _matching(view: View, query: str, terms: list[Term], limit: int, documents: 
         hits,passages,complete = search_exact(view.index, terms, phrases, limit, documents)
         note = _said_of(phrases, bool(hits), complete)
         if hits and only_quoted(query): return order(hits, passages), passages, note, False
-    others = search_words(view.index, terms, limit, documents)
+    others = search_words(view.index, [*terms, *name_terms(query)], limit, documents)
     exact = {hit.passage for hit in hits}
     lead = others[0].score if others else 0.0 # what is as written comes first
     hits = [*(Hit(hit.passage, hit.score+lead) for hit in hits), *(hit for hit in others if hit.passage not in exact)]
+    hits = definitions_first(view.index, query, terms, hits, limit, documents)
     passages |= view.index.passages([hit.passage for hit in hits if hit.passage not in passages])
     return order(hits, passages), passages, note, not exact and only_quoted(query)
 
@@ -281,12 +289,12 @@ def search(
     more = [note, f"a passage has {copies:,} copies; the first {MOST_ALTERNATES} are named" if copies > MOST_ALTERNATES else ""]
     scope = scope.model_copy(update=dict(notes=(*scope.notes, *filter(None, more))))
     groups = [hits[:MOST_ALTERNATES+1] for hits in groups]
-    marker,fresh = Marker(terms), {}
+    marker,fresh,now = Marker(terms), {}, {id: view.refs.now(id)[0] for id in sources if view.profile.sources[id].kind=="code"}
     texts = view.index.texts(passages[hit.passage] for hits in groups for hit in hits)
     items = []
     for rank,(hit,*others) in enumerate(groups, 1):
         alternates = tuple(passages[other.passage].cite(text_hash(texts[other.passage][0])) for other in others)
-        items.append(_evidence(view.profile, passages[hit.passage], *texts[hit.passage], hit, rank, terms, marker, fresh, alternates))
+        items.append(_evidence(view.profile, passages[hit.passage], *texts[hit.passage], hit, rank, terms, marker, fresh, now, alternates))
     if terms and not items and scope.unreadable:
         scope = scope.model_copy(update=dict(notes=(*scope.notes, f"{counted(scope.unreadable, 'file')} in scope could not be read, so this is no proof of absence; 'mimirag status --unreadable' lists them")))
     return Reply(query=text, outcome=_outcome(items, terms, unsearched, changed, scope, inexact), items=tuple(items), scope=scope, generation=view.index.generation)

@@ -7,7 +7,7 @@ __all__ = ['status_of']
 
 # %% ../../nbs/retrieve/44_status.ipynb #aa80c29e
 from ..evidence.packet import SourceStatus, Status
-from ..index.build import Plan, plan
+from ..index.build import Plan, plan, targets
 from ..index.reader import Index
 from ..index.schema import fingerprint
 from ..sources.profile import Profile
@@ -28,14 +28,21 @@ def _source_status(profile: Profile, index: Index|None, todo: Plan|None, id: str
     if id not in {source.id for source in index.sources()}: return SourceStatus(**shown, state="not indexed", reason="it is new in the profile; run 'mimirag index'")
     paths = {number: path for number,source,path,_ in index.documents() if source==id}
     known = failed | set(paths.values())
-    asked = [job[2] for job in todo.jobs if job[1]==id]
+    asked = [path for job in todo.jobs for source,path in targets(job) if source==id]
     changed,new = [path for path in asked if path in known], [path for path in asked if path not in known]
     gone = [paths[number] for number in todo.remove if number in paths]
     words = [f"{len(found):,} {what} ({_some(found)})" for found,what in [(changed, "changed"), (new, "new"), (gone, "gone or no longer admitted")] if found]
+    words = [*_moved(profile, index, todo, id), *words]
     return SourceStatus(**shown, changed=len(changed), new=len(new), gone=len(gone), state="stale" if words else "fresh", reason="; ".join(words))
 
+def _moved(profile: Profile, index: Index, todo: Plan, id: str) -> list[str]:
+    "Where a name stands for another commit than when the index was built"
+    then,now = next(source.pin for source in index.sources() if source.id==id), todo.pins.get(id, "")
+    return [f"{profile.sources[id].ref} stands for commit {now[:12]} now, {then[:12] or 'none'} is indexed"] if now!=then else []
+
 def _withdrawn(profile: Profile, index: Index) -> list[SourceStatus]:
-    return [SourceStatus(id=id, kind="documents", place="", state="withdrawn", documents=documents, passages=passages, reason="the profile no longer declares it")
+    kinds = {source.id: source.kind for source in index.sources()}
+    return [SourceStatus(id=id, kind=kinds.get(id, "documents"), place="", state="withdrawn", documents=documents, passages=passages, reason="the profile no longer declares it")
             for id,(documents,passages) in index.counts().items() if id not in profile.sources]
 
 # %% ../../nbs/retrieve/44_status.ipynb #acc77937

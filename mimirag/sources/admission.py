@@ -59,6 +59,7 @@ def admits(
     except ValueError: return False
     if excluded(source, path): return False
     if source.include is not None: return matcher(tuple(source.include))(path)
+    if source.kind=="code": return True
     return format_of(path) is not None and not any(part.startswith(".") for part in path.split("/"))
 
 # %% ../../nbs/sources/11_admission.ipynb #22b97acb
