@@ -7,31 +7,39 @@ __all__ = ['Analysed', 'Listing', 'Live']
 
 # %% ../../nbs/index/37_live.ipynb #f6135b66
 from array import array
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Callable, Hashable, NamedTuple
 from ..evidence.errors import SourceError
-from .lexical import B, K1
+from ..extract.chunks import chunks
+from ..extract.record import extraction_of
+from .lexical import B, K1, K1_DOCUMENT
 from .words import Term, bag
 from ..sources.dated import Fields
 from ..sources.defaults import defaults
 from ..sources.records import ListedStore, Record, Refused
 
-# %% ../../nbs/index/37_live.ipynb #87daa74f
+# %% ../../nbs/index/37_live.ipynb #e985f538
 class Analysed(NamedTuple):
     "A record as the score sees it"
     key: Hashable     # Of its entry
-    tokens: array     # Numbers of its tokens
+    tokens: array     # Numbers of the tokens of its passages, one after the other
     often: array      # How often each stands there, by the weights of the fields
-    size: int         # Tokens
+    runs: array       # How many of them are of each passage
+    sizes: array      # Tokens of each passage
     day: str|None     # Its date
 
-def _weighed(record: Record, fields: Fields) -> tuple[list[str], array, int]:
-    "Tokens of a record, their weights, and how many there are; a token of several fields stands several times, and is added up when it is asked for"
-    weights,tokens,often,size = defaults()["lexical"], [], array("f"), 0
-    (body,names),(title,own) = bag(record.text), bag(fields.title(record))
-    for counts,weight in ((body, weights["body"]), (title, weights["title"]), (names, weights["names"]), (own, weights["names"])):
+def _pieces(record: Record) -> list[str]:
+    "Words of the passages of a record"
+    if len(record.text) <= defaults()["chunk"]["target_chars"]: return [record.text]
+    return [chunk.words for chunk in chunks(extraction_of(record))] or [record.text]
+
+def _weighed(text: str, title: tuple[Counter, Counter]) -> tuple[list[str], list[float], int]:
+    "Tokens of a passage, their weights, and how many there are; a token of several fields stands several times, and is added up when it is asked for"
+    weights,tokens,often,size = defaults()["lexical"], [], [], 0
+    for counts,weight in zip((*bag(text), *title), (weights["body"], weights["names"], weights["title"], weights["names"])):
         tokens += counts
-        often.extend(counts.values() if weight==1 else [weight*count for count in counts.values()])
+        often += counts.values() if weight==1 else [weight*count for count in counts.values()]
         size += counts.total()
     return tokens, often, size
 
@@ -42,6 +50,15 @@ class _Numbers(dict):
         return number
 
 # %% ../../nbs/index/37_live.ipynb #499e78ed
+class _Flat(NamedTuple):
+    "The postings of all records"
+    tokens: Any   # Of each posting
+    passage: Any  # Of each posting
+    often: Any    # Of each posting
+    record: Any   # Of each passage
+    length: Any   # k1·(1 − b + b·length/average) of each passage
+    whole: Any    # The same of each record
+
 @dataclass
 class Listing:
     "What a store lists, analysed; used by one thread"
@@ -72,15 +89,23 @@ class Listing:
         self.refused,self.bad = [*getattr(self.store, "refused", []), *refused], getattr(self.store, "bad", len(getattr(self.store, "refused", [])))+len(refused)
 
     def _analysed(self, record: Record, key: Hashable) -> Analysed:
-        tokens,often,size = _weighed(record, self.fields)
-        return Analysed(key, array("I", map(self._numbers.__getitem__, tokens)), often, size, self.fields.day(record))
+        tokens,often,runs,sizes,title = array("I"), array("f"), array("I"), array("I"), bag(self.fields.title(record))
+        for piece in _pieces(record):
+            found,weights,size = _weighed(piece, title)
+            tokens.extend(map(self._numbers.__getitem__, found))
+            often.extend(weights)
+            runs.append(len(found))
+            sizes.append(size)
+        return Analysed(key, tokens, often, runs, sizes, self.fields.day(record))
 
-    def _flat(self, known: dict[str, Analysed]) -> tuple[Any, Any, Any, Any]:
+    def _flat(self, known: dict[str, Analysed]) -> _Flat:
         import numpy as np
         joined = lambda name, kind: np.frombuffer(b"".join(getattr(one, name).tobytes() for one in known.values()), kind)
-        sizes = np.array([one.size for one in known.values()], float)
-        owner = np.repeat(np.arange(len(known), dtype=np.uint32), [len(one.tokens) for one in known.values()])
-        return joined("tokens", "<u4"), owner, joined("often", "<f4"), K1*(1-B+B*sizes*(len(sizes)/max(sizes.sum(), 1)))
+        sizes,runs = joined("sizes", "<u4").astype(float), joined("runs", "<u4")
+        record = np.repeat(np.arange(len(known)), [len(one.sizes) for one in known.values()])
+        total = max(sizes.sum(), 1)
+        norm = lambda k1, sizes: k1*(1-B+B*sizes*(len(sizes)/total))
+        return _Flat(joined("tokens", "<u4"), np.repeat(np.arange(len(runs), dtype=np.uint32), runs), joined("often", "<f4"), record, norm(K1, sizes), norm(K1_DOCUMENT, np.bincount(record, sizes, len(known))))
 
     def __len__(self): return len(self._known)
 
@@ -91,6 +116,12 @@ class Listing:
     def fetch(self, record_id: str) -> Record: return self.store.fetch(record_id)
 
 # %% ../../nbs/index/37_live.ipynb #f78cf58d
+def _add(total: Any, counted: Any, k1: float, length: Any):
+    "Add what one token is worth to the scores of those that have it"
+    import numpy as np
+    having = np.flatnonzero(counted)
+    total[having] += np.log(1+(len(total)-len(having)+0.5)/(len(having)+0.5))*(k1+1)*counted[having]/(counted[having]+length[having])
+
 class Live(Listing):
     "What a store lists, ready to be searched; used by one thread"
     def _numbers_of(self, term: Term) -> list[int]:
@@ -100,18 +131,19 @@ class Live(Listing):
     def scores(self, terms: list[Term]) -> Any:
         "BM25 of every record, in the order of the listing; 0 where no term stands"
         import numpy as np
-        tokens,owner,often,length = self._made
-        total,wanted = np.zeros(len(length)), [self._numbers_of(term) for term in terms]
-        asked = np.zeros(len(self._numbers), bool)
+        flat,share,wanted = self._made, defaults()["lexical"]["document"], [self._numbers_of(term) for term in terms]
+        total,whole,asked = np.zeros(len(flat.length)), np.zeros(len(flat.whole)), np.zeros(len(self._numbers), bool)
         for numbers in wanted: asked[numbers] = True
-        at = np.flatnonzero(asked[tokens]) # all postings are looked at once; what follows is few
-        tokens,owner,often = tokens[at], owner[at], often[at]
+        at = np.flatnonzero(asked[flat.tokens]) # all postings are looked at once; what follows is few
+        tokens,passage,often = flat.tokens[at], flat.passage[at], flat.often[at]
         for numbers in filter(None, wanted):
             at = np.isin(tokens, numbers) if len(numbers) > 1 else tokens==numbers[0]
-            counted = np.bincount(owner[at], often[at], len(total))
-            having = np.flatnonzero(counted)
-            total[having] += np.log(1+(len(total)-len(having)+0.5)/(len(having)+0.5))*(K1+1)*counted[having]/(counted[having]+length[having])
-        return total
+            counted = np.bincount(passage[at], often[at], len(total)) # tokens with one beginning count as one
+            _add(total, counted, K1, flat.length)
+            if share: _add(whole, np.bincount(flat.record, counted, len(whole)), K1_DOCUMENT, flat.whole)
+        best = np.zeros(len(whole))
+        np.maximum.at(best, flat.record, np.where(total > 0, total+share*whole[flat.record], 0))
+        return best
 
     def best(
         self,
