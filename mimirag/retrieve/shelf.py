@@ -6,7 +6,7 @@
 __all__ = ['MOST_EXACT', 'Wanted', 'Found', 'Report', 'Shelf', 'Shelves']
 
 # %% ../../nbs/retrieve/40e_shelf.ipynb #0b87a936
-import math, threading
+import math, threading, time
 from collections import OrderedDict
 from dataclasses import dataclass
 from itertools import islice
@@ -159,7 +159,7 @@ class Shelf:
 
     def by_id(self, id: str) -> Citation|None:
         "What an identifier stands for: a passage that was handed out lately, or any of a store that can be listed; raises `MimiRAGError`"
-        return self._given.get(id) or self._apart.ask(lambda store: store.cited(self.source.id).get(id) if isinstance(store, _Listed) else None)
+        return self._given.get(id) or self._apart.ask(lambda store: store.cited(self.source.id, id, 0.8*self._apart.seconds) if isinstance(store, _Listed) else None)
 
     def report(self) -> Report:
         "How the store is; raises `MimiRAGError`"
@@ -171,18 +171,20 @@ class Shelf:
 # %% ../../nbs/retrieve/40e_shelf.ipynb #1e999ed3
 class _Listed(Live):
     "A listed store in the thread of its shelf"
-    def cited(self, source: str) -> dict[str, Citation]:
-        "Identifier of every passage, and its citation; those of unchanged records are kept"
+    def cited(self, source: str, id: str, seconds: float) -> Citation|None:
+        "The passage with an identifier; what was found out of unchanged records is kept, and a search that takes too long goes on with the next question"
         self.refresh()
-        before,known = getattr(self, "_cited", {}), {}
-        self._cited = before
-        for id,one in self._known.items():
-            if id not in before or before[id][0]!=one.key:
-                try: before[id] = one.key, {passage.citation.id: passage.citation for passage in passages(source, checked(self.fetch(id), id))}
-                except (KeyError, SourceError): continue
-            known[id] = before[id]
-        self._cited = known
-        return {id: citation for _,found in known.values() for id,citation in found.items()}
+        end,before = time.monotonic()+seconds, getattr(self, "_cited", {})
+        self._cited = {record: before[record] for record,one in self._known.items() if record in before and before[record][0]==one.key}
+        for record,one in self._known.items():
+            if time.monotonic() > end: raise SourceError("there are too many records to find an identifier among them in time; give the whole citation")
+            if record not in self._cited: self._cited[record] = one.key, self._ids(source, record)
+            if id in self._cited[record][1]: return next((passage.citation for passage in passages(source, checked(self.fetch(record), record)) if passage.citation.id==id), None)
+        return None
+
+    def _ids(self, source: str, record: str) -> tuple[str, ...]:
+        try: return tuple(passage.citation.id for passage in passages(source, checked(self.fetch(record), record)))
+        except (KeyError, SourceError): return ()
 
 def _opened(source: Records, folder: str|Path, limits: Limits) -> Any:
     store = open_store(source, folder, limits)
