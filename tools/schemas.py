@@ -6,11 +6,11 @@ def schemas() -> dict[str, str]:
     "File name → JSON Schema (2020-12), as the values are written"
     from mimirag.doctor import Finding
     from mimirag.evidence.citation import Citation
-    from mimirag.evidence.packet import BuildReport, Evidence, Reading, Reply, Status
+    from mimirag.evidence.packet import BuildReport, Evidence, Matches, Reading, Reply, Status
     from mimirag.evidence.verdict import Verdict
     from mimirag.sources.profile import _File
     made = {}
-    for model in (Citation, Evidence, Reply, Verdict, Reading, BuildReport, Status, Finding):
+    for model in (Citation, Evidence, Reply, Verdict, Reading, Matches, BuildReport, Status, Finding):
         made[model.__name__.lower()] = model.model_json_schema(mode="serialization")
     made["profile"] = dict(_File.model_json_schema(), title="mimirag.toml")
     return {f"{name}.json": json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}, indent=1, ensure_ascii=False)+"\n" for name,schema in made.items()}

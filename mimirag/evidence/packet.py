@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Outcome', 'Channel', 'Evidence', 'split_marks', 'counted', 'Scope', 'Reply', 'Line', 'Reading', 'Unreadable',
-           'FileNote', 'BuildReport', 'SourceStatus', 'Status', 'Checked']
+           'FileNote', 'BuildReport', 'SourceStatus', 'Status', 'Match', 'Matches', 'Checked']
 
 # %% ../../nbs/evidence/04_packet.ipynb #5cd6d462
 from typing import Any, Iterable, Iterator, Literal
@@ -207,6 +207,33 @@ class Status(Shown):
     def __str__(self):
         rows = [f"{s.id:<16} {s.state:<12} {s.documents:>7,} documents {s.passages:>8,} passages {s.unreadable:>4,} unreadable  {s.reason}".rstrip() for s in self.sources]
         return "\n".join(map(one_line, [self.problem or f"{self.index}: generation {self.generation}", *rows]))
+
+# %% ../../nbs/evidence/04_packet.ipynb #ccf83427
+class Match(Shown):
+    "A line that holds what was searched for"
+    citation: Citation                     # Names the line; of a very long line, a part of it
+    text: str                              # The cited words
+    marks: tuple[tuple[int, int], ...] = () # What was searched for: start and end in `text`, in code points
+
+    @computed_field
+    @property
+    def id(self) -> str: return self.citation.id
+
+    def __str__(self): return one_line(f"{self.citation.source}/{self.citation.path}:{f'page {self.citation.page}:' if self.citation.page else ''}{self.citation.lines[0]}: {self.text}")
+
+class Matches(Shown):
+    "Lines that hold a string, or match an expression"
+    pattern: str
+    items: tuple[Match, ...] = ()
+    complete: bool = True                  # Whether these are all
+    documents: int = 0                     # Documents that were looked through, or known not to hold it
+    notes: tuple[str, ...] = ()
+    generation: str = ""
+
+    def __len__(self): return len(self.items)
+    def __iter__(self): return iter(self.items)
+    def __getitem__(self, at): return self.items[at]
+    def __str__(self): return "\n".join([*map(str, self.items), *self.notes, f"{counted(len(self.items), 'line')} in {counted(self.documents, 'document')}{'' if self.complete else ', and there may be more'}"])
 
 # %% ../../nbs/evidence/04_packet.ipynb #19136f9a
 class Checked(Shown):

@@ -47,30 +47,24 @@ class _Outline:
     def put(self, one: Definition, after: int, inner: list[Definition], above: tuple[str, ...]):
         "A definition and what is in it"
         first,depth,path = self.begins(one, after), len(above), (*above, one.name)
-        nested = _outermost(inner) if one.kind not in ("function", "method") or sum(map(len, self.lines[first-1:one.last])) > 1_200 else []
+        nested = inner if one.kind not in ("function", "method") or sum(map(len, self.lines[first-1:one.last])) > 1_200 else []
         names = " ".join(_names(path, one.kind!="inside") + ([] if nested else [name for other in inner for name in _names((*path, other.name))]))
         if one.first==one.last or one.kind in _INNER: return self.add("code", first, one.last, depth, anchor=names, line=one.line)
         self.add("heading", first, one.line, depth, text=one.name, anchor=names, line=one.line)
-        self.all(nested, inner, one.line, one.last, path)
+        self.all(nested, one.line, one.last, path)
 
-    def all(self, here: list[Definition], among: list[Definition], after: int, last: int, above: tuple[str, ...]):
-        "Definitions of one depth, and the lines between them"
-        for one in here:
+    def all(self, found: list[Definition], after: int, last: int, above: tuple[str, ...]):
+        "Definitions among some lines, in order, and the lines between them"
+        at = 0
+        while at < len(found):
+            one,begin = found[at], at+1
+            at = next((n for n in range(begin, len(found)) if found[n].first > one.last), len(found))
             if one.first <= after: continue # on a line with the one before
             first = self.begins(one, after)
             self.between(after+1, first-1, len(above))
-            self.put(one, after, [other for other in among if _within(other, one)], above)
+            self.put(one, after, [other for other in found[begin:at] if other.last <= one.last and other.line > one.line], above)
             after = max(after, one.last)
         self.between(after+1, last, len(above))
-
-def _within(one: Definition, other: Definition) -> bool: return one is not other and other.first <= one.first and one.last <= other.last and one.line > other.line
-
-def _outermost(found: list[Definition]) -> list[Definition]:
-    "Definitions that lie in no other"
-    kept = []
-    for one in found:
-        if not kept or one.first > kept[-1].last: kept.append(one)
-    return kept
 
 def _names(path: tuple[str, ...], own: bool = True) -> list[str]:
     "What a definition may be asked for as: its name alone, and with what it stands in"
@@ -85,7 +79,7 @@ def code_blocks(
 ) -> list[Block]:                   # In order; every line lies in one of them that is neither blank nor data
     "Blocks of a file of code"
     outline = _Outline(lines, comments)
-    outline.all(_outermost(found), found, 0, len(lines), ())
+    outline.all(found, 0, len(lines), ())
     return [part for block in outline.blocks for part in _without_data(lines, block)]
 
 def _without_data(lines: list[str], block: Block) -> Iterator[Block]:

@@ -185,10 +185,10 @@ def _build(profile, previous: _Previous, new: Path, workers: int, progress, bega
 def _repin(writer: Writer, old: Index|None, todo: Plan):
     "Give what stays of sources whose commit has moved its new citations"
     if old is None: return
-    moved = {source.id for source in old.sources() if source.pin and todo.pins.get(source.id, source.pin)!=source.pin}
+    moved = {source.id: source.pin for source in old.sources() if source.pin and todo.pins.get(source.id, source.pin)!=source.pin}
     left = {*todo.remove}
     read = {key for job in todo.jobs for key in targets(job)}
-    for id in moved: repin(writer, [number for number,source,path,_ in old.documents() if source==id and number not in left and (source, path) not in read], todo.pins[id])
+    for id,pin in moved.items(): repin(writer, [number for number,source,path,_ in old.documents() if source==id and number not in left and (source, path) not in read], pin, todo.pins[id])
 
 def _describes(old: Index|None, profile: Profile, todo: Plan) -> bool:
     "Whether the old index already says all that the new one would"

@@ -69,7 +69,7 @@ def _made(found: Extraction, file: str, state: str, path: str, sizes: tuple, cit
         postings.add(title=found.title or path, heading="\n".join(made.heading), body=made.words, defines=made.defines)
         text,build = text_hash(made.text), Citation if not rows else Citation.model_construct # the first of a file is checked; the others differ in span and hash only
         for own,fields in zip(keys, cited): own.append(key_of_string(str(build(**fields, span=made.span, text=text))))
-        rows.append(_row(keys[0][-1], made, postings.sizes[-1], postings.terms[-1]))
+        rows.append(_row(keys[0][-1], made, postings.sizes[-1], postings.terms[-1], bytes.fromhex(text) if cited[0]["kind"]=="code" else None))
     pages = [(number if found.paged else 0, first, page.label and _whole(page.label), zlib.compress(part.encode(), 1)) for number,page in enumerate(found.pages, 1) for first,part in _parts(page.text)]
     return dict(state=state, file=file, keys=keys, extractor=found.extractor, digest=found.digest, paged=found.paged, title=found.title, meta=json.dumps(found.meta),
                 notes=list(found.notes), sieve=sieve_of(page.text for page in found.pages) if cited[0]["kind"]=="code" else None, pages=pages, chunks=rows, postings=postings.packed())
@@ -91,7 +91,7 @@ def _alike(made: Chunk) -> int:
     "A number for the words of a passage and the headings above it; white space does not count"
     return key_of_string(" ".join("\n".join([*made.heading, made.text]).split()))
 
-def _row(key: int, made: Chunk, size: int, terms: int) -> tuple:
+def _row(key: int, made: Chunk, size: int, terms: int, words: bytes|None) -> tuple:
     "A passage as a row of `chunk`, without the numbers that the index gives"
     span = made.span
-    return span.page, span.first, span.last, *(span.chars or (None, None)), json.dumps(list(map(_whole, made.heading)), ensure_ascii=False), _whole(made.anchor), key, size, terms, _alike(made)
+    return span.page, span.first, span.last, *(span.chars or (None, None)), json.dumps(list(map(_whole, made.heading)), ensure_ascii=False), _whole(made.anchor), key, size, terms, _alike(made), words

@@ -238,8 +238,10 @@ class Index(Opened):
 
     def stored(self) -> list[Stored]:
         "All documents, with what names their texts, in order of source and path"
+        if "stored" in self.derived: return self.derived["stored"]
         rows = self.rows("SELECT d.id, d.source, d.path, e.id, e.file, e.extractor, e.digest, d.state, coalesce(s.pin, '') FROM document d JOIN extraction e ON e.id=d.extraction LEFT JOIN source s ON s.id=d.source ORDER BY d.source, d.path")
-        return [Stored(id, source, path, extraction, file.hex(), f"{extractor}:{digest.hex()}", read_state(state), pin) for id,source,path,extraction,file,extractor,digest,state,pin in rows]
+        self.derived["stored"] = [Stored(id, source, path, extraction, file.hex(), f"{extractor}:{digest.hex()}", read_state(state), pin) for id,source,path,extraction,file,extractor,digest,state,pin in rows]
+        return self.derived["stored"]
 
     def pages(self, extraction: int) -> list[tuple[int|None, str]]:
         "Number and text of each page of a stored text"
@@ -253,10 +255,20 @@ class Index(Opened):
         if "sieves" not in self.derived: self.derived["sieves"] = Sieves(self.rows("SELECT id, sieve FROM extraction"))
         return self.derived["sieves"]
 
+    def earlier(self, where: str = "1", *values) -> Iterator[tuple[int, Citation]]:
+        "Key and citation that passages of code had at earlier commits, in which their files were the same"
+        rows = self.rows(f"SELECT e.key, e.chunk, p.name FROM earlier e JOIN pin p ON p.id=e.pin WHERE {where}", values)
+        for start in range(0, len(rows), 1_000):
+            found = self.passages([chunk for _,chunk,_ in rows[start:start+1_000]])
+            texts = self.texts(found.values())
+            for key,chunk,pin in rows[start:start+1_000]: yield key, replace(found[chunk], pin=pin).cite(text_hash(texts[chunk][0]))
+
     def by_id(self, id: str) -> Iterator[Citation]:
         "Citations with this identifier: of a passage, or of one that an earlier index had"
         for row in self.rows(f"{_PASSAGE} WHERE c.key=?", (key_of(id),)):
             passage = _passage(row)
             if (made := passage.cite(text_hash(self.texts([passage])[passage.id][0]))).id==id: yield made
+        for _,made in self.earlier("e.key=?", key_of(id)):
+            if made.id==id: yield made
         for citation, in self.rows("SELECT citation FROM retired WHERE key=?", (key_of(id),)):
             if (made := Citation.parse(citation)).id==id: yield made

@@ -26,6 +26,8 @@ def sieve_of(texts: Iterable[str]) -> bytes:
     marks[found >> np.uint32(32-bits)] = 1
     return np.packbits(marks, bitorder="little").tobytes()
 
+_ALIKE = "kKsSiI" # letters of ASCII that are the same as others beyond it when case is ignored
+
 class Sieves:
     "The sieves of many texts"
     def __init__(self, rows: list[tuple[int, bytes]]): # Number of a text and its sieve; without a sieve it always passes
@@ -37,11 +39,11 @@ class Sieves:
         self._starts = np.cumsum(sizes)-sizes
         self._shifts = np.array([32-(len(sieve)*8).bit_length()+1 for sieve in kept], np.uint32)
 
-    def may_hold(self, string: str, ascii_only: bool = False) -> set[int]:
-        "Numbers of the texts that may hold a string; with `ascii_only` what is not ASCII in it is not looked at"
+    def may_hold(self, string: str, ignore_case: bool = False) -> set[int]:
+        "Numbers of the texts that may hold a string"
         import numpy as np
         passed = np.ones(len(self.numbers), bool)
-        parts = "".join(char if char.isascii() else "\n\n" for char in string).split("\n\n") if ascii_only else [string]
+        parts = "".join("\n\n" if char in _ALIKE or not char.isascii() else char for char in string).split("\n\n") if ignore_case else [string]
         for three in np.unique(np.concatenate([_threes(part.encode()) for part in parts])):
             bit = (three >> self._shifts).astype(np.int64)
             passed &= (self._bytes[self._starts+(bit >> 3)] >> (bit & 7).astype(np.uint8) & 1).astype(bool)

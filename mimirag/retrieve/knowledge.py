@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any, Callable, Iterable, Sequence
 from ..evidence.citation import Citation, is_id
 from ..evidence.errors import BadIndex, CitationError, IndexMissing, MimiRAGError, UsageError, one_line
-from ..evidence.packet import BuildReport, Checked, Evidence, Reading, Reply, Status
+from ..evidence.packet import BuildReport, Checked, Evidence, Matches, Reading, Reply, Status
 from ..evidence.verdict import Verdict
 from ..extract.extraction import Extraction
 from ..index.build import build
 from ..index.reader import Index
+from ..index.grep import Wanted
+from .lines import cite_lines, grep
 from .reading import add_footer, export, read_original, read_stored
 from .resolver import Resolver
 from .mixed import search_all
@@ -172,6 +174,31 @@ class KnowledgeBase(Asked):
         verdict,found = self._verified(cited)
         return read_original(cited, verdict, found, context) if found is not None else read_stored(cited, verdict, self._index_if_any(), context)
 
+    def read_path(
+        self,
+        source: str,           # Id of a source of documents or code
+        path: str,             # A file of it
+        lines: Any = None,     # `A-B`, a pair of numbers, or `None` for all, 2,000 at most
+        page: int|None = None, # Of a PDF
+    ) -> Reading:              # With a citation of the lines
+        "Lines of a file, from the original; of code at the commit that was indexed. Raises `UsageError`, `SourceError`"
+        index = self._index_if_any()
+        pins = {source.id: source.pin for source in index.sources()} if index is not None else {}
+        return self.read(cite_lines(self.profile, self._checker(), pins, source, path, lines, page), 0)
+
+    def grep(
+        self,
+        pattern: str,                             # A string, as it is written
+        regex: bool = False,                      # It is a regular expression of Python
+        ignore_case: bool = False,
+        limit: int = 100,                         # Most lines, 1 to 1000
+        sources: str|Sequence[str]|None = None,   # Only these sources
+        paths: str|Sequence[str]|None = None,     # Only paths that match one of these globs
+        kinds: str|Sequence[str]|None = None,     # Only these kinds
+    ) -> Matches:
+        "Every line of the indexed texts that holds a string, with its citation; raises `UsageError`, `BadIndex` without an index"
+        return grep(self._current_view(), Wanted(pattern, regex, ignore_case), request(self.profile, "", limit, sources, paths, kinds))
+
     def _verified(self, cited: Citation) -> tuple[Verdict, Extraction|None]:
         "The verdict on a citation and, if it is verified, the text it was verified in"
         verdict = self.resolve(cited)
@@ -180,12 +207,12 @@ class KnowledgeBase(Asked):
     def export(
         self,
         asked: Any,          # A citation, its string, evidence, or an identifier
-        form: str = "string" # string, id, markdown, url or w3c
+        form: str = "string" # string, id, markdown, url, w3c or swhid
     ) -> str:
         "A citation in another form; raises `CitationError`, `UsageError`"
         cited = self.citation(asked)
         source = self.profile.sources.get(cited.source)
-        return export(cited, form, source.url if source else None, *self._verified(cited))
+        return export(cited, form, getattr(source, "url", None), *self._verified(cited), getattr(source, "origin", None))
 
     def footer(self, document: str|os.PathLike) -> int:
         "Give a Markdown document a footer with the citation of every identifier in it, and say how many; raises `UsageError`"
