@@ -37,7 +37,7 @@ def kb(home):
 def store_of(tmp_path, monkeypatch):
     "A function: source text of a module with `make` to a knowledge base of documents and that store"
     opened = []
-    def make(code: str, more: str = "", seconds: float = 0.3):
+    def make(code: str, more: str = "", seconds: float = 1.0):
         name = f"store_{len(opened)}_{os.getpid()}_{abs(hash(code))}"
         folder = tmp_path/name
         (folder/"modules").mkdir(parents=True)
@@ -74,7 +74,7 @@ def test_a_store_with_its_own_search(store_of):
     assert kb.status().sources[1].state=="fresh"
 
 @pytest.mark.parametrize("body", ["raise RuntimeError('down\\x1b[2J')", "raise SystemExit(1)", "raise KeyboardInterrupt", "raise KeyError('x')", "return None", "return 7", "return [1]", "return [RecordHit(Record('r', {}), float('nan'))]",
-                                  "return [RecordHit({'id': 'r'}, 1.0)]", "return [RecordHit(Record('r', {}), 'high')]", "import time; time.sleep(3)", "yield from iter(lambda: time.sleep(0.01), 0)"])
+                                  "return [RecordHit({'id': 'r'}, 1.0)]", "return [RecordHit(Record('r', {}), 'high')]", "import time; time.sleep(60)", "yield from iter(lambda: time.sleep(0.01), 0)"])
 def test_a_store_that_fails_takes_nothing_from_documents(store_of, body):
     kb = store_of(f'''
         import time
@@ -86,7 +86,7 @@ def test_a_store_that_fails_takes_nothing_from_documents(store_of, body):
         def make(): return Store()''')
     began = time.monotonic()
     reply = kb.search("relief valve")
-    assert time.monotonic()-began < 2
+    assert time.monotonic()-began < 3
     assert [item.source for item in reply] == ["docs"]
     lost = "Record('r'" not in body and "{'id'" not in body
     assert reply.outcome=="degraded" or not lost
@@ -135,14 +135,15 @@ def test_a_hanging_store_is_not_waited_for_again_and_comes_back(store_of):
         class Store:
             def search(self, query, *, limit): GATE.wait(); return []
             def fetch(self, record_id): return Record(record_id, {})
-        def make(): return Store()''', seconds=0.3)
+        def make(): return Store()''', seconds=0.5)
     assert kb.search("valve").outcome=="degraded"
     began = time.monotonic()
     assert [kb.resolve(FORGED).integrity for _ in range(50)]==["source_unavailable"]*50
     assert time.monotonic()-began < 1
     sys.modules[kb.profile.sources["own"].store.partition(":")[0]].GATE.set()
-    time.sleep(0.2)
-    assert kb.search("valve").outcome=="found" and kb.resolve(FORGED).integrity=="mismatch"
+    until = time.monotonic()+10
+    while kb.search("valve").outcome!="found": assert time.monotonic() < until
+    assert kb.resolve(FORGED).integrity=="mismatch"
 
 def test_a_hanging_store_does_not_hold_the_program(tmp_path):
     (tmp_path/"docs").mkdir()
@@ -357,6 +358,21 @@ def test_filters_and_fusion(home, kb):
     assert sorted(item.path for item in dated)==["m3", "m4", "m5"] and all("2026-03-03" <= item.date <= "2026-03-05" for item in dated) and dated.scope.records==3
     assert [item.path for item in kb.search("relief valve", paths="m[12]")]==sorted([item.path for item in kb.search("relief valve", paths="m[12]")], key=["m1", "m2"].index)
     with pytest.raises(UsageError): kb.search("valve", kinds="record")
+
+def test_three_kinds_in_one_reply(home):
+    repository = home/"engine"
+    for command in (["init", "-q", str(repository)], ["-C", str(repository), "add", "-A"], ["-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "first"]):
+        subprocess.run(["git", *command], check=True)
+        if command[0]=="init": (repository/"valve.py").write_text("def relief_valve(bar):\n    return bar > 7\n")
+    (home/"mimirag.toml").write_text(DOCS+LOG+'[[source]]\nid = "engine"\nkind = "code"\nrepo = "engine"\n')
+    with KnowledgeBase(home) as kb:
+        kb.build(workers=1)
+        reply = kb.search("relief valve", limit=6)
+        assert {item.citation.kind for item in reply}=={"doc", "code", "record"} and all(kb.resolve(item).holds and kb.resolve(item.id).holds for item in reply)
+        assert [row.state for row in kb.status().sources]==["fresh"]*3 and kb.status().fresh
+        (home/"report.md").write_text(" ".join(item.id for item in reply))
+        kb.footer(home/"report.md")
+    with KnowledgeBase(home) as kb: assert len(kb.verify(home/"report.md"))==len(reply) and kb.verify(home/"report.md").holds
 
 def test_records_alone_need_no_index(home):
     (home/"mimirag.toml").write_text(LOG)
