@@ -113,10 +113,13 @@ def _say_json(value):
 @_json
 def index(profile, workers, retry, rebuild, json_):
     "Read what the profile declares; only what has changed is read again."
-    with _open(profile) as kb: report = kb.build(True, workers, rebuild, retry, waiting=lambda: click.echo("mimirag: waiting for another build to end", err=True))
+    with _open(profile) as kb:
+        report = kb.build(True, workers, rebuild, retry, waiting=lambda: click.echo("mimirag: waiting for another build to end", err=True))
+        live = len(kb.profile.of_kind("records"))==len(kb.profile.sources)
     if json_: _say_json(report)
+    elif live: click.echo("records are asked live: there is nothing to index; next: mimirag search")
     else: _say_report(report)
-    if not report.documents: sys.exit(1)
+    if not report.documents and not live: sys.exit(1)
 
 def _say_report(report, most: int = 20):
     from mimirag.evidence.packet import counted
@@ -280,7 +283,8 @@ def status(unreadable, profile, json_):
     else:
         if found.problem: click.echo(one_line(found.problem))
         if found.generation: click.echo(one_line(f"{found.index}: {found.bytes/1e6:.1f} MB, built {found.built}, generation {found.generation}"))
-        table(["source", "state", "documents", "passages", "unreadable", ""], [[s.id, s.state, f"{s.documents:,}", f"{s.passages:,}", f"{s.unreadable:,}", s.reason] for s in found.sources])
+        counts = lambda s: ["", ""] if s.kind=="records" else [f"{s.documents:,}", f"{s.passages:,}"]
+        table(["source", "state", "documents", "passages", "unreadable", ""], [[s.id, s.state, *counts(s), f"{s.unreadable:,}", s.reason] for s in found.sources])
         for item in missing if unreadable else (): click.echo(one_line(f"{item['source']}/{item['path']}: {item['reason']}"))
         if any(s.state=="stale" for s in found.sources): click.echo("next: mimirag index")
     if not found.fresh: sys.exit(1)

@@ -45,12 +45,20 @@ def _pdf() -> Finding:
     if not found.startswith("1."): return Finding(about="PDF", state="bad", says=f"PyMuPDF {found} is not supported, it reads pages otherwise; run: pip install 'pymupdf<2'")
     return Finding(about="PDF", state="ok", says=f"PyMuPDF {found} (AGPL-3.0)")
 
+def _code() -> Finding:
+    from mimirag.extract.grammars import LANGUAGES, grammar_of
+    there,git = [language for language in LANGUAGES if grammar_of(language)], shutil.which("git")
+    if not git: return Finding(about="code", state="note", says="git is not installed; sources of code cannot be read")
+    if len(there) < len(LANGUAGES): return Finding(about="code", state="note", says=f'grammars of {len(there)} of {len(LANGUAGES)} languages; code of the others is found by its lines until you run: pip install "mimirag[code]"')
+    return Finding(about="code", state="ok", says=f"git, and grammars of {len(there)} languages")
+
 def machine() -> Iterator[Finding]:
-    "Python, SQLite, vectors, PDF"
+    "Python, SQLite, vectors, PDF, code"
     yield Finding(about="Python", state="ok" if sys.version_info >= (3, 11) else "bad", says=f"{platform.python_version()} on {platform.system()}" + ("" if sys.version_info >= (3, 11) else "; 3.11 or later is needed"))
     yield _sqlite()
     yield _vectors()
     yield _pdf()
+    yield _code()
 
 # %% ../nbs/81_doctor.ipynb #2a40a384
 def _source(kb, id: str) -> Finding:
@@ -61,6 +69,26 @@ def _source(kb, id: str) -> Finding:
     if not listing.files: return Finding(about=about, state="bad", says=f"no file in {root} is admitted; look at 'include' and 'exclude'")
     reasons = "".join(f"; {counted(number, 'name')} not read: {reason}" for reason,number in Counter(listing.refused.values()).most_common(3))
     return Finding(about=about, state="note" if reasons else "ok", says=f"{counted(len(listing.files), 'file')} admitted in {root}{reasons}")
+
+def _store(kb, id: str) -> Finding:
+    from mimirag.retrieve.stores import said_of
+    about,source = f"source {id!r}", kb.profile.sources[id]
+    try: report = kb.store(id)
+    except MimiRAGError as error: return Finding(about=about, state="bad", says=f"{error}; look at 'store', 'path' and 'options' in the profile")
+    return Finding(about=about, state="note" if report.bad or not report.records and report.records is not None else "ok", says=f"{source.store} {source.place if source.path else ''}: {said_of(report)}".replace(" :", ":"))
+
+def _repository(kb, id: str) -> Finding:
+    from mimirag.sources.git import Objects, commit_of, open_repository
+    from mimirag.sources.tree import list_blobs
+    about,source = f"source {id!r}", kb.profile.sources[id]
+    try:
+        repository = open_repository(kb.profile.root(id))
+        commit = commit_of(repository, source.ref)
+        with Objects(repository) as objects: listing = list_blobs(objects, source, commit)
+    except SourceError as error: return Finding(about=about, state="bad", says=f"{error}; correct 'repo' or 'ref' in the profile")
+    if not listing.files: return Finding(about=about, state="bad", says=f"no file of commit {commit[:12]} is admitted; look at 'include' and 'exclude'")
+    reasons = "".join(f"; {counted(number, 'name')} not read: {reason}" for reason,number in Counter(listing.refused.values()).most_common(3))
+    return Finding(about=about, state="note" if reasons else "ok", says=f"{counted(len(listing.files), 'file')} admitted at commit {commit[:12]}, for which {source.ref} stands{reasons}")
 
 def _folder(kb) -> Finding:
     folder = kb.profile.index.parent
@@ -89,6 +117,7 @@ def examine(
 ) -> Iterator[Finding]:
     "Everything, from the machine to the index"
     from mimirag.retrieve.knowledge import KnowledgeBase
+    from mimirag.retrieve.stores import only_records
     from mimirag.sources.profile import find_profile
     yield from machine()
     try: kb = KnowledgeBase(profile if profile is not None else find_profile())
@@ -98,5 +127,8 @@ def examine(
     with kb:
         yield Finding(about="profile", state="ok", says=f"{kb.profile.file}")
         for id in kb.profile.of_kind("documents"): yield _source(kb, id)
+        for id in kb.profile.of_kind("code"): yield _repository(kb, id)
+        for id in kb.profile.of_kind("records"): yield _store(kb, id)
+        if only_records(kb.profile): return # they are asked live, and have no index
         yield _folder(kb)
         yield from _index(kb)

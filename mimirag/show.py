@@ -57,7 +57,7 @@ def _evidence_card(item: Evidence) -> str:
     link = f'<a href="{safe(item.url)}">open</a>' if item.url and item.url.startswith(("https://", "http://")) else ""
     why = f"found by {', '.join(map(safe, item.terms))}" if item.terms else ""
     scores = ", ".join(f"{safe(name)} rank {channel.rank}, score {channel.score:.4g}" for name,channel in item.channels.items())
-    return _card(f"{item.rank}. {_path(item.title, *item.heading)}", _small(safe(item.citation.where), also, label, stale, link) + f"<pre>{marked(item.text, item.marks)}</pre>" + _small(f"<code>{item.id}</code>", why, scores),
+    return _card(f"{item.rank}. {_path(item.title, *item.heading)}", _small(safe(item.citation.where), safe(item.date or ""), also, label, stale, link) + f"<pre>{marked(item.text, item.marks)}</pre>" + _small(f"<code>{item.id}</code>", why, scores),
                  kind="so" if stale else "")
 
 @html_of.register
@@ -66,7 +66,7 @@ def _show_evidence(item: Evidence) -> str: return _STYLE + _evidence_card(item)
 @html_of.register
 def _show_reply(reply: Reply) -> str:
     scope = reply.scope
-    counts = f"{len(reply)} of {counted(scope.passages, 'passage')} in {counted(scope.searched, 'document')} of {', '.join(map(safe, scope.sources)) or 'no source'}"
+    counts = f"{len(reply)} of {scope.counts} of {', '.join(map(safe, scope.sources)) or 'no source'}"
     missing = [f"{number:,} {what}" for number,what in [(scope.unreadable, "unreadable"), (scope.withdrawn, "withdrawn")] if number]
     head = _card(f"<b>{reply.outcome}</b> · “{safe(reply.query[:200])}”", _small(counts, *missing, f"generation {safe(reply.generation)}"), *(_small(safe(note)) for note in scope.notes), kind={"found": "yes", "none": ""}.get(reply.outcome, "so"))
     return _STYLE + head + "".join(map(_evidence_card, reply.items))

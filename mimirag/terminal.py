@@ -73,7 +73,7 @@ def say_evidence(item: Evidence, full: bool, brackets: bool):
     label = f" (printed “{one_line(item.label)}”)" if item.label else ""
     changed = dict(stale="  the file has changed since it was indexed", gone="  the file is gone")
     click.echo(f"{click.style(f'{item.rank}. {heading}', bold=True)}{click.style(changed.get(item.freshness, ''), fg='red')}")
-    click.echo(f"   {one_line(item.citation.where)}{label}  {click.style(item.id, fg='cyan')}  score {item.score:.4g}")
+    click.echo(f"   {one_line(item.citation.where)}{label}{f', {one_line(item.date)}' if item.date else ''}  {click.style(item.id, fg='cyan')}  score {item.score:.4g}")
     for other in item.alternates[:3]: click.echo(f"   also {one_line(other.where)}  {click.style(other.id, fg='cyan')}")
     if len(item.alternates) > 3: click.echo(f"   and in {counted(len(item.alternates)-3, 'more place')} (--json lists them)")
     if item.url: click.echo(f"   {one_line(item.url)}")
@@ -84,7 +84,7 @@ def say_evidence(item: Evidence, full: bool, brackets: bool):
 def say_reply(reply: Reply, full: bool = False, brackets: bool = False):
     "Print a reply: what the search was, then its items"
     scope = reply.scope
-    parts = [f"{len(reply):,} of {counted(scope.passages, 'passage')} in {counted(scope.searched, 'document')}"]
+    parts = [f"{len(reply):,} of {scope.counts}"]
     parts += [f"{number:,} {what}" for number,what in [(scope.unreadable, "unreadable"), (scope.withdrawn, "withdrawn")] if number]
     click.echo(" · ".join(filter(None, [coloured(reply.outcome), *parts, ", ".join(scope.sources)])))
     for note in scope.notes: click.echo(f"note: {one_line(note)}")

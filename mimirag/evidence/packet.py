@@ -36,6 +36,7 @@ class Evidence(Shown):
     marks: tuple[tuple[int, int], ...] = () # Where they do: start and end in `text`, in code points
     freshness: Literal["fresh", "stale", "gone", "unknown"] = "unknown" # The file against the state that was indexed
     parts: tuple[tuple[int, int], ...] = ()  # Lines of two passages that follow one another and were both found, the better first
+    date: str|None = None                   # Day that a record is of: YYYY, YYYY-MM or YYYY-MM-DD
     alternates: tuple[Citation, ...] = ()   # Places of the same words under the same headings, for which a reply had no room
 
     @computed_field
@@ -60,7 +61,7 @@ class Evidence(Shown):
         "JSON of evidence repeats what the citation says, for readers; reading it back, the citation alone counts"
         return {name: value for name,value in data.items() if name not in ("id", "source", "path", "page", "lines")} if isinstance(data, dict) else data
 
-    def __str__(self): return visible(f"[{self.rank}] {self.citation.where}  ({self.id})\n{self.text}")
+    def __str__(self): return visible(f"[{self.rank}] {self.citation.where}{f', {self.date}' if self.date else ''}  ({self.id})\n{self.text}")
 
 # %% ../../nbs/evidence/04_packet.ipynb #f60fd1ac
 def split_marks(
@@ -89,9 +90,16 @@ class Scope(Shown):
     eligible: int = 0                 # Documents that filters and profile allow
     searched: int = 0                 # Documents of these that are in the index
     passages: int = 0                 # Passages of these documents
-    unreadable: int = 0               # Files in scope that could not be read when the index was built
+    records: int = 0                  # Records that were searched; those of a store with its own search are not counted
+    unreadable: int = 0               # Files in scope that could not be read when the index was built, and what stores hold that is no record
     withdrawn: int = 0                # Documents in the index that the profile no longer admits
     notes: tuple[str, ...] = ()       # What a reader of the outcome should know, a sentence each
+
+    @property
+    def counts(self) -> str:
+        "What was searched, in words"
+        documents = f"{counted(self.passages, 'passage')} in {counted(self.searched, 'document')}" if self.searched or not self.records else ""
+        return " and ".join(filter(None, [documents, counted(self.records, "record") if self.records else ""]))
 
 class Reply(Shown):
     "The answer to a query: evidence, and an account of the search"
@@ -105,7 +113,7 @@ class Reply(Shown):
     def __iter__(self): return iter(self.items)
     def __getitem__(self, at): return self.items[at]
     def __str__(self):
-        head = f"{self.outcome}: {len(self.items)} of {counted(self.scope.passages, 'passage')} in {counted(self.scope.searched, 'document')}"
+        head = f"{self.outcome}: {len(self.items)} of {self.scope.counts}"
         return "\n\n".join([head, *map(visible, self.scope.notes), *map(str, self.items)])
 
 # %% ../../nbs/evidence/04_packet.ipynb #8506f56e

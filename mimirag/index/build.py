@@ -193,7 +193,7 @@ def _repin(writer: Writer, old: Index|None, todo: Plan):
 def _describes(old: Index|None, profile: Profile, todo: Plan) -> bool:
     "Whether the old index already says all that the new one would"
     if old is None or old.meta.get("limits")!=json.dumps(profile.limits.model_dump()): return False
-    sources = [(source.id, source.kind, source.digest, source.place, todo.problems.get(source.id, ""), todo.pins.get(source.id, "")) for source in profile.sources.values()]
+    sources = [(source.id, source.kind, source.digest, source.place, todo.problems.get(source.id, ""), todo.pins.get(source.id, "")) for source in profile.sources.values() if source.kind!="records"] # those are asked live
     unreadable = [(source, path, reason, state) for (source,path),(reason,state) in sorted(todo.unreadable.items())]
     return sorted(sources)==old.sources() and unreadable==old.rows("SELECT source, path, reason, state FROM unreadable ORDER BY source, path")
 

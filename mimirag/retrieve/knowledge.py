@@ -20,8 +20,11 @@ from ..index.grep import Wanted
 from .lines import cite_lines, grep
 from .reading import add_footer, export, read_original, read_stored
 from .resolver import Resolver
+from .mixed import search_all
 from .search import View, request, search
+from .shelf import Report, Shelves
 from .status import status_of
+from .stores import no_records, refused_records, with_records
 from .verify import verify_document
 from ..sources.profile import NAME, Profile, load_profile
 
@@ -77,8 +80,10 @@ class Opened:
             if self._resolver is None: self._resolver = Resolver(profile)
             return self._resolver
 
+    def _shelves(self) -> Shelves: return self._checker().shelves
+
     def close(self):
-        "Let go of the index and of workers; the next question opens them again"
+        "Let go of the index, of stores and of workers; the next question opens them again"
         with self._lock:
             if self._resolver is not None: self._resolver.close()
             self._view = self._resolver = None
@@ -94,8 +99,8 @@ class Asked(Opened):
         retry: bool = False,    # Read again what could not be read
         waiting: Callable[[], None] = lambda: None, # Called once when another build must end first
     ) -> BuildReport:
-        "Bring the index up to date; raises `BadIndex` where it cannot be written"
-        return build(self.profile, workers, progress_bar if progress else None, waiting, rebuild, retry)
+        "Bring the index up to date; raises `BadIndex` where it cannot be written. Records are asked live: a profile of nothing else has no index"
+        return no_records(self.profile) or build(self.profile, workers, progress_bar if progress else None, waiting, rebuild, retry)
 
     def search(
         self,
@@ -110,12 +115,14 @@ class Asked(Opened):
     ) -> Reply:
         "Search; raises `UsageError` for an argument that cannot be meant, `BadIndex` without an index"
         asked = request(self.profile, query, limit, sources, paths, kinds, since, until, pipeline)
-        return search(self._current_view(), asked)
+        return search_all(self.profile, asked, self._shelves(), lambda asked: search(self._current_view(), asked))
 
     def _lookup(self, id: str) -> list[Citation]:
-        "Citations that the index has under an identifier; none where there is no index yet"
-        try: return list(self._current_view().index.by_id(id)) if is_id(id) else []
-        except IndexMissing: return []
+        "Citations that the index, or a store of records, has under an identifier"
+        if not is_id(id): return []
+        try: found = list(self._current_view().index.by_id(id))
+        except IndexMissing: found = []
+        return found or self._shelves().by_id(id)
 
     def _index_if_any(self) -> Index|None:
         try: return self._current_view().index
@@ -212,11 +219,16 @@ class KnowledgeBase(Asked):
         return add_footer(document, self._lookup)
 
     def unreadable(self) -> list[tuple[str, str, str]]:
-        "Source, path and reason of every file that gave no evidence; nothing where there is no usable index"
+        "Source, path and reason of every file that gave no evidence, where there is a usable index, and of what stores hold that is no record"
         index = self._index_if_any()
-        return index.unreadable() if index is not None else []
+        return [*(index.unreadable() if index is not None else []), *refused_records(self.profile, self._shelves())]
+
+    def store(self, source: str) -> Report:
+        "How the store of a source of records is; raises `MimiRAGError`"
+        return self._shelves()[source].report()
 
     def status(self) -> Status:
-        "How sources stand against the index; reads no file of a source"
-        try: return status_of(self.profile, self._current_view().index)
-        except BadIndex as error: return status_of(self.profile, None, str(error))
+        "How sources stand against the index, and how stores of records are; reads no file of a source"
+        try: found = status_of(self.profile, self._current_view().index)
+        except BadIndex as error: found = status_of(self.profile, None, str(error))
+        return with_records(found, self.profile, self._shelves())

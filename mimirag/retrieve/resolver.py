@@ -16,6 +16,7 @@ from ..evidence.verdict import Verdict
 from ..extract.extraction import Extraction
 from ..extract.readers import is_current
 from .again import MOST_HASHED, Extractor, find_words
+from .shelf import Shelves
 from .commits import Repositories
 from ..sources.admission import admits, format_of
 from ..sources.files import list_files, read_file
@@ -115,11 +116,12 @@ class Resolver:
     profile: Profile
     extractor: Extractor|None = None
 
-    def __post_init__(self): self.extractor,self.repositories = self.extractor or Extractor(self.profile.limits), Repositories(self.profile)
+    def __post_init__(self): self.extractor,self.repositories,self.shelves = self.extractor or Extractor(self.profile.limits), Repositories(self.profile), Shelves(self.profile)
 
     def close(self):
         self.extractor.close()
         self.repositories.close()
+        self.shelves.close()
 
     def resolve(
         self,
@@ -137,6 +139,7 @@ class Resolver:
 
     def extraction(self, cited: Citation) -> Extraction|None:
         "Text of the version that a citation names, if it has just been extracted from the original"
+        if cited.kind=="record": return self.shelves[cited.source].kept(cited.version)
         if cited.kind=="code": return self.repositories.kept(cited.blob)
         source = self.profile.sources.get(cited.source)
         return self.extractor.kept(cited.path, cited.version, source.outputs if source else True)
@@ -155,7 +158,8 @@ class Resolver:
     def _check(self, cited: Citation, shown: str) -> Verdict:
         "Admission, then the bytes, then the words"
         case,source,limit = Case(cited, shown), self.profile.sources.get(cited.source), self.profile.limits.file_bytes
-        if source is None or {"doc": "documents", "code": "code"}.get(cited.kind)!=source.kind: return case.verdict("withdrawn", reason=f"the profile declares no source {cited.source!r} of this kind")
+        if source is None or {"doc": "documents", "code": "code", "record": "records"}[cited.kind]!=source.kind: return case.verdict("withdrawn", reason=f"the profile declares no source {cited.source!r} of this kind")
+        if cited.kind=="record": return self.shelves[source.id].check(cited, shown)
         if not admits(source, cited.path): return case.verdict("withdrawn", reason=f"the profile does not admit {cited.path!r} in source {cited.source!r}")
         if cited.kind=="code": return self.repositories.check(cited, shown)
         root = self.profile.root(source.id)

@@ -102,7 +102,7 @@ class Records(Source):
     store: str = Field(min_length=1)          # jsonl, sqlite, mlflow, or `package.module:factory`
     path: str|None = Field(None, min_length=1) # File of the store, or where it answers, relative to the profile
     table: str|None = Field(None, min_length=1) # Table of a database
-    url: str|None = None                      # Template of permalinks
+    url: Annotated[str, AfterValidator(_check_url)]|None = None # Template of permalinks
     options: dict[str, Any] = {}              # What else the store is told
 
     @property
@@ -125,6 +125,7 @@ class Limits(Declared):
     pages: int = Field(10_000, ge=1)                         # Pages of a document
     seconds: float = Field(120.0, gt=0, le=86_400)           # Time to read and extract it
     memory_bytes: int = Field(2*2**30, ge=256*2**20)         # Memory of the process that does so
+    record_seconds: float = Field(5.0, gt=0, le=3_600)       # Time that a store of records has for an answer
 
 class _Table(Declared):
     name: str = Field("mimirag", min_length=1, max_length=200)
