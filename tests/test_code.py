@@ -479,3 +479,17 @@ def test_without_grammars(repo):
     code = "import sys\nsys.modules['tree_sitter'] = None\nimport importlib.util as u\nfind = u.find_spec\nu.find_spec = lambda name, package=None: None if name=='tree_sitter' else find(name, package)\n"
     done = subprocess.run([sys.executable, "-c", code+f"from mimirag.extract.code import extract_code\nmade = extract_code('a.py', open({str(repo.folder/'a.py')!r}, 'rb').read())\nprint(made.extractor, [block.kind for block in made.pages[0].blocks])"], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n")[0]=="code/1 ['code', 'code']"
+
+def test_what_was_missing_for_a_while_is_tried_again(repo):
+    repo.commit({"a.md": "# A\n\nThere.\n", "b.md": "# B\n\nLost and found.\n"})
+    os.symlink("a.md", repo.folder/"link.md")
+    repo.commit({})
+    kb = repo.kb()
+    lost = repo.git("rev-parse", "HEAD:b.md")
+    path = repo.folder/f".git/objects/{lost[:2]}/{lost[2:]}"
+    path.rename(repo.home/"kept")
+    assert {item.path for item in kb.build(workers=1).unreadable}=={"b.md", "link.md"} and kb.search("lost").outcome=="degraded"
+    (repo.home/"kept").rename(path)
+    report = kb.build(workers=1)
+    assert report.added==1 and [item.path for item in report.unreadable]==["link.md"] and kb.resolve(kb.search("lost and found")[0]).holds
+    assert kb.build(workers=1).changed is False and kb.search("nothing of it").outcome=="none" # a link hides nothing

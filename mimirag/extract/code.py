@@ -25,6 +25,8 @@ from ..sources.profile import Limits
 MOST_LINE = 4_000 # characters; a longer line holds data, or is generated
 _INNER = {"constant", "field", "property"} # what needs no heading
 
+_DEEPEST = 20 # definitions within definitions that become headings
+
 class _Outline:
     "Blocks of a file of code while they are gathered"
     def __init__(self, lines: list[str], comments: tuple[str, ...]): self.lines,self.comments,self.blocks,self._deep = lines, comments, [], 0
@@ -47,7 +49,7 @@ class _Outline:
     def put(self, one: Definition, after: int, inner: list[Definition], above: tuple[str, ...]):
         "A definition and what is in it"
         first,depth,path = self.begins(one, after), len(above), (*above, one.name)
-        nested = inner if one.kind not in ("function", "method") or sum(map(len, self.lines[first-1:one.last])) > 1_200 else []
+        nested = inner if depth < _DEEPEST and (one.kind not in ("function", "method") or sum(map(len, self.lines[first-1:one.last])) > 1_200) else []
         names = " ".join(_names(path, one.kind!="inside") + ([] if nested else [name for other in inner for name in _names((*path, other.name))]))
         if one.first==one.last or one.kind in _INNER: return self.add("code", first, one.last, depth, anchor=names, line=one.line)
         self.add("heading", first, one.line, depth, text=one.name, anchor=names, line=one.line)

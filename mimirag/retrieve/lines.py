@@ -78,10 +78,10 @@ def _cite_code(profile: Profile, source: Code, pinned: str|tuple[str, str], path
 _LONG,_AROUND = 2_000, 200 # characters of a line that is cited whole; characters around a string in a longer one
 
 def _match(document: Stored, page: int|None, number: int, marks: tuple, line: str) -> Match:
-    if len(line) <= _LONG: return Match(citation=document.cite(Span(number, number, page), line), text=line, marks=marks)
+    if len(line) <= _LONG: return Match(citation=document.cite(Span(number, number, page), text_hash(line)), text=line, marks=marks)
     start,end = marks[0] if marks else (0, 0)
     start,end = max(0, start-_AROUND), min(len(line), max(end, start+1)+_AROUND)
-    return Match(citation=document.cite(Span(number, number, page, (start+1, end)), line[start:end]), text=line[start:end], marks=tuple((a-start, b-start) for a,b in marks if start <= a and b <= end))
+    return Match(citation=document.cite(Span(number, number, page, (start+1, end)), text_hash(line[start:end])), text=line[start:end], marks=tuple((a-start, b-start) for a,b in marks if start <= a and b <= end))
 
 def grep(
     view: View,         # Index and profile
