@@ -98,6 +98,7 @@ def _say_survey(path: Path, found):
     click.echo(f"wrote {path}: {kinds or 'nothing that can be read is here yet'}")
     others = [f"{number:,} {one_line(ending)}" for ending,number in found.others.most_common(8)]
     if others: click.echo(f"not taken: {', '.join(others)}{', …' if len(found.others) > 8 else ''}")
+    if ".git" in found.passed or {".jsonl", ".sqlite", ".db"} & found.others.keys(): click.echo("a git repository's code, and stores of records, are sources of kinds of their own: the end of the profile shows how")
     if found.passed: click.echo(f"not looked into: {', '.join(one_line(name) for name in sorted(set(found.passed))[:8])}")
     click.echo("next: mimirag index" if kinds else "put documents into the folder, or change 'root' in the profile; then: mimirag index")
 

@@ -36,6 +36,7 @@ def excerpt(
     if len(lines) <= most: return text, list(marks), 0
     at = text.count("\n", 0, marks[0][0]) if marks else 0
     first = max(0, min(at-2, len(lines)-most))
+    while not lines[first].strip() and first < at: first += 1
     start = sum(len(line)+1 for line in lines[:first])
     shown = "\n".join(lines[first:first+most])
     return shown, [(a-start, b-start) for a,b in marks if start <= a and b <= start+len(shown)], len(lines)-most

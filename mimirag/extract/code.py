@@ -100,7 +100,7 @@ _WIDE = (b"\xff\xfe", b"\xfe\xff")
 
 def _refuse(data: bytes):
     if not data.strip(): raise ExtractionError(NO_TEXT if data else EMPTY)
-    if b"\0" in data[:8_000] and not data.startswith(_WIDE): raise ExtractionError(BINARY)
+    if data.startswith(b"%PDF-") or b"\0" in data[:8_000] and not data.startswith(_WIDE): raise ExtractionError(BINARY)
     if len(data) < 1_024 and data.startswith(b"version https://git-lfs.github.com/spec/"): raise ExtractionError("it is a pointer of Git LFS; the file it stands for is not in the repository")
 
 # %% ../../nbs/extract/27c_code.ipynb #f098c72e
@@ -110,7 +110,8 @@ def decode_source(data: bytes) -> Decoded:
     "Text of a file of a repository, by a fixed rule; raises `ExtractionError` for what is not text"
     _refuse(data)
     found = next((match[1].decode("ascii") for line in data.split(b"\n", 2)[:2] if (match := _DECLARED.match(line))), "")
-    return decode(data, found if webencodings_name(found) else "windows-1252")
+    try: return decode(data, found if webencodings_name(found) else "windows-1252")
+    except ExtractionError: raise ExtractionError(BINARY) from None
 
 # %% ../../nbs/extract/27c_code.ipynb #d2852cf3
 _READERS = {"markdown": extract_markdown, "rst": extract_rst, "text": extract_plain}
