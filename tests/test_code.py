@@ -4,9 +4,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 from mimirag.evidence.citation import Citation
-from mimirag.evidence.errors import MimiRAGError, ProfileError, SourceError, UsageError
+from mimirag.evidence.errors import ExtractionError, MimiRAGError, ProfileError, SourceError, UsageError
 from mimirag.evidence.interchange import swhid
 from mimirag.evidence.text import Span, text_hash
+from mimirag.extract.code import decode_source, extract_code
 from mimirag.index.reader import Index
 from mimirag.retrieve.knowledge import KnowledgeBase
 from mimirag.sources.git import Objects, commit_of, object_id, open_repository
@@ -396,6 +397,24 @@ def test_the_listing_is_gitpythons(repo):
     opened = open_repository(repo.folder)
     with Objects(opened) as objects: listing = list_blobs(objects, Code(id="x", kind="code", repo="x"), commit_of(opened, "main"))
     assert listing.files=={blob.path: blob.hexsha for blob in git.Repo(repo.folder).commit("main").tree.traverse() if blob.type=="blob"}
+
+PIECES = [b"# T\n", b"\r\n", b"\r", b"\n", b"\xef\xbb\xbf", b"\xff\xfe", b"\xff", b"---\n", b"x: y\n", b"```\n", b"\0", b"\x1b$B", b"# coding: shift_jis\n", b"# coding: iso-2022-jp\n", "größe ".encode(), b"\xe9", b"\x85", b"\x0c", "\u2028".encode(), b"===\n", b".. note::\n", b" \t \n", b"word ", b"a\0b\0"]
+
+@given(st.lists(st.sampled_from(PIECES), max_size=14), st.sampled_from(["a.md", "a.rst", "a.txt", "a.py"]))
+def test_what_is_found_is_what_is_cited(pieces, path):
+    "The text that is indexed is the text that the resolver decodes, however often line ends were converted and marks written"
+    data = b"".join(pieces)
+    try: found = extract_code(path, data)
+    except ExtractionError: return
+    assert [page.text for page in found.pages]==[decode_source(data).text]
+
+def test_files_made_to_be_slow_or_deep(repo):
+    repo.commit({"slow.py": "(\n"+"("*200_000+"\n", "deep.py": "".join(" "*n+f"class A{n}:\n" for n in range(1_200)), "twice.md": "# T\r\r\n\r\r\nwords of a file converted twice\r\r\n", "ok.py": VALVE})
+    kb = repo.kb()
+    began = time.process_time()+os.times().children_user
+    report = kb.build(workers=1)
+    assert time.process_time()+os.times().children_user-began < 20 and report.documents==4 and not report.unreadable
+    for query in ("converted twice", "A3", "opens_at"): assert (item := kb.search(query)[0]) and kb.resolve(item).holds, query
 
 # --- Citations
 
