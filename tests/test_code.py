@@ -589,6 +589,28 @@ def test_commands(repo):
     assert run("status").returncode==0 and run("doctor").returncode==0
     assert "engine" in run("search", "opens_at", "--kind", "code").stdout
 
+def test_arguments_that_are_no_text(repo):
+    "Bytes that are not UTF-8, on the command line and on standard input; and expressions that make Python warn or give up"
+    repo.commit({"a.py": VALVE})
+    repo.kb().build(workers=1)
+    def run(*arguments, **more): return subprocess.run([sys.executable, "-m", "mimirag", *arguments], cwd=repo.home, capture_output=True, **more)
+    for arguments,code in {(b"read", b"engine", b"\xff"): 2, (b"read", b"engine", b"a.py", b"--page", b"1"): 2, (b"read", b"\xff", b"a.py"): 2, (b"grep", b"\xff"): 2, (b"grep", b"-E", b"[[:alpha:]]"): 1, (b"grep", b"-E", b"[[a"): 2, (b"grep", b"-E", b"("*499+b")"*499): 2,
+                           (b"search", b"\xff"): 1, (b"search", b"valve", b"--path", b"\xff"): 1, (b"resolve", b"\xff"): 1, (b"show", b"\xff"): 2, (b"verify", b"\xff"): 2, (b"status", b"-p", b"\xff"): 3}.items():
+        for more in ([], [b"--json"]):
+            done = run(*arguments, *more)
+            assert done.returncode==code or b"("*499 in arguments, (arguments, done)
+            assert b"Traceback" not in done.stderr and len(done.stderr.splitlines()) <= 1, (arguments, done)
+    for encoding in ("utf-8:strict", "ascii:strict", ""):
+        done = run("resolve", "-", "--json", input=b"\xff\n\xc3\xa9\n", env=os.environ|dict(PYTHONIOENCODING=encoding))
+        assert done.returncode==1 and [verdict["integrity"] for verdict in json.loads(done.stdout)]==["malformed"]*2 and not done.stderr
+
+def test_an_expression_without_end_is_not_answered_with_no(repo):
+    repo.commit({"a.txt": "a"*40+"!\n"})
+    repo.kb().build(workers=1)
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-m", "mimirag", "grep", "-E", "(a+)+$"], cwd=repo.home, capture_output=True, text=True)
+    assert done.returncode==3 and not done.stdout and "ended after" in done.stderr and time.monotonic()-began < 30
+
 def test_no_process_is_left(repo):
     repo.commit({"a.py": VALVE})
     kb = repo.kb()
