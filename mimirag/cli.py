@@ -7,7 +7,7 @@ __all__ = ['main', 'cli', 'init', 'index', 'search', 'show', 'grep', 'read', 're
            'completion', 'lab', 'eval_']
 
 # %% ../nbs/90_cli.ipynb #c9dc505a
-import os, sys
+import contextlib, os, sys, threading
 from pathlib import Path
 import click
 from . import __version__
@@ -19,12 +19,17 @@ def _complaint(error: click.ClickException) -> str:
     command = error.ctx.command_path if getattr(error, "ctx", None) else "mimirag"
     return one_line(f"{command}: {' '.join(error.format_message().split()).rstrip('.')} ('{command} --help' lists what there is)")
 
+class _OfThisThread:
+    "A stream for the thread that makes it; other threads have standard error under the same name"
+    def __init__(self, stream): self._stream,self._thread = stream, threading.current_thread()
+    def __getattr__(self, name): return getattr(self._stream if threading.current_thread() is self._thread else sys.stderr, name)
+
 def main(arguments: list[str]|None = None):
     "Run the command line; errors become one line and an exit code"
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"): stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    for stream,errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace")):
+        if hasattr(stream, "reconfigure"): stream.reconfigure(encoding="utf-8", errors=errors)
     try:
-        code = cli.main(args=arguments, prog_name="mimirag", standalone_mode=False)
+        with contextlib.redirect_stdout(_OfThisThread(sys.stdout)): code = cli.main(args=arguments, prog_name="mimirag", standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as asked: # bare 'mimirag' asks for help
         click.echo(asked.ctx.get_help())
@@ -196,7 +201,7 @@ def grep(pattern, regex, ignore_case, limit, sources, paths, kinds, cite, profil
             click.echo(str(match))
             if cite: click.echo(f"    {one_line(match.citation)}")
         for note in found.notes: click.echo(one_line(f"note: {note}"), err=True)
-    if not found.items: sys.exit(1)
+    if not found.items: sys.exit(1 if found.complete else 3) # whether there is none is not known, if the time was up
 
 @cli.command()
 @click.argument("source")

@@ -6,7 +6,7 @@
 __all__ = ['MOST_LINE', 'BINARY', 'code_blocks', 'decode_source', 'extract_code', 'code_extractor', 'is_current_code']
 
 # %% ../../nbs/extract/27c_code.ipynb #8e28d57e
-import re
+import codecs, re
 from dataclasses import replace
 from typing import Iterator
 from ..evidence.errors import ExtractionError, OverLimit
@@ -110,11 +110,14 @@ def decode_source(data: bytes) -> Decoded:
     "Text of a file of a repository, by a fixed rule; raises `ExtractionError` for what is not text"
     _refuse(data)
     found = next((match[1].decode("ascii") for line in data.split(b"\n", 2)[:2] if (match := _DECLARED.match(line))), "")
-    try: return decode(data, found if webencodings_name(found) else "windows-1252")
+    name = webencodings_name(found)
+    try: return decode(data, found if name and name!="replacement" and not name.startswith("utf-") else "windows-1252")
     except ExtractionError: raise ExtractionError(BINARY) from None
 
 # %% ../../nbs/extract/27c_code.ipynb #d2852cf3
 _READERS = {"markdown": extract_markdown, "rst": extract_rst, "text": extract_plain}
+
+def _as_bytes(text: str) -> bytes: return codecs.BOM_UTF8+text.replace("\r\n", "\r\r\n").encode()
 
 def extract_code(
     path: str,                # Path in the repository; its ending tells the language
@@ -123,8 +126,9 @@ def extract_code(
 ) -> Extraction:
     "Text and structure of a file of a repository; raises `ExtractionError` with the reason where it gives no evidence"
     decoded,reader = decode_source(data), _READERS.get(format_of(path))
-    found = reader(decoded.text.encode()) if reader else _code(path, decoded.text)
-    if not decoded.encoding.startswith("utf-"): found = replace(found, extractor=f"{found.extractor}+{decoded.encoding}", notes=(*found.notes, f"decoded as {decoded.encoding}"))
+    found = reader(_as_bytes(decoded.text)) if reader else _code(path, decoded.text)
+    if decoded.encoding.endswith("with damage"): found = replace(found, notes=(*found.notes, f"decoded as {decoded.encoding}: what could not be read is shown as \ufffd"))
+    elif not decoded.encoding.startswith("utf-"): found = replace(found, extractor=f"{found.extractor}+{decoded.encoding}", notes=(*found.notes, f"decoded as {decoded.encoding}"))
     size = len(found.pages[0].text.encode())
     if size > limits.text_bytes: raise OverLimit(f"its text has {size:,} bytes, more than the limit of {limits.text_bytes:,} ([limits] text_bytes)")
     if found.empty: raise ExtractionError(NO_TEXT if not found.pages[0].text.strip() or reader else f"no line of it has less than {MOST_LINE:,} characters: it is data, or generated")

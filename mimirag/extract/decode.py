@@ -35,7 +35,7 @@ def decode_declared(
     "Decode bytes that are not UTF-8 by a declared label, with U+FFFD for what does not fit"
     import webencodings
     encoding = webencodings.lookup(label.strip()) or webencodings.lookup(_python_name(label.strip()))
-    if encoding is None or encoding.name.startswith("utf-"): return None
+    if encoding is None or encoding.name=="replacement" or encoding.name.startswith("utf-"): return None # "replacement" decodes nothing, by the standard
     if encoding.name=="x-user-defined": encoding = webencodings.lookup("windows-1252") # the standard's rule for pages
     try: return Decoded(encoding.codec_info.decode(data, "replace")[0], encoding.name)
     except (UnicodeError, LookupError): return None
