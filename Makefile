@@ -27,7 +27,7 @@ $(VENV)/demo.done: $(VENV)/made settings.ini setup.py pyproject.toml
 	@touch $@
 
 $(VENV)/test.done: $(VENV)/made settings.ini setup.py pyproject.toml
-	@$(UV) -e '.[dev,pdf,lab,code]'
+	@$(UV) -e '.[dev,pdf,lab,code,mcp]'
 	@touch $@
 
 # Speed and size beside floors and peers: make bench CORPORA=folder-of-corpora

@@ -130,6 +130,12 @@ class Asked(Opened):
         try: return self._current_view().index
         except BadIndex: return None
 
+    @property
+    def generation(self) -> str:
+        "Name of the index's content; nothing where there is no usable index"
+        index = self._index_if_any()
+        return index.generation if index is not None else ""
+
     def resolve(
         self,
         asked: Any # A citation, its string, evidence, or an identifier that the index knows
@@ -160,7 +166,7 @@ class Asked(Opened):
             raise CitationError(f"nothing here knows what {asked} stands for; build the index that made it, or give the whole citation")
         return Citation.parse(asked)
 
-# %% ../../nbs/retrieve/46_knowledge.ipynb #12e18405
+# %% ../../nbs/retrieve/46_knowledge.ipynb #4eeb4a59
 class Quoting(Asked):
     "Looking for what somebody says stands there"
     def find_quote(
