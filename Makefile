@@ -28,7 +28,7 @@ $(VENV)/demo.done: $(VENV)/made settings.ini setup.py pyproject.toml
 	@touch $@
 
 $(VENV)/test.done: $(VENV)/made settings.ini setup.py pyproject.toml
-	@$(UV) -e '.[dev,pdf,lab,code]'
+	@$(UV) -e '.[dev,pdf,lab,code,mcp]'
 	@touch $@
 
 # Real documentation to measure with, and speed and size beside floors and peers; CORPORA=folder keeps it elsewhere

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Iterable, Iterator
+from ..evidence.stop import go_on, stopped
 
 # %% ../../nbs/extract/29_workers.ipynb #f469cebb
 class _PlainUnpickler(pickle.Unpickler):
@@ -129,12 +130,20 @@ class Pool:
         with selectors.DefaultSelector() as selector:
             for worker in self._all: selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
             while waiting or any(worker.jobs for worker in self._all):
+                if stopped(): self._leave()
                 for worker in sorted(self._all, key=lambda worker: len(worker.jobs)):
                     while waiting and len(worker.jobs) < 2: worker.give(waiting.popleft())
                 for key,_ in selector.select(timeout=0.2): yield from self._hear(key.data, selector, waiting)
                 for worker in list(self._all):
                     if worker.jobs and time.monotonic()-worker.since > self.seconds:
                         yield self._replace(worker, selector, waiting, f"reading it took longer than {self.seconds:g} s ([limits] seconds)")
+
+    def _leave(self):
+        "Give up what nobody waits for; raises `Stopped`"
+        for worker in [worker for worker in self._all if worker.jobs]:
+            _stop(worker)
+            self._all.remove(worker)
+        go_on()
 
     def _hear(self, worker: _Worker, selector, waiting: deque) -> Iterator[tuple[tuple, Any, str]]:
         "Results that a worker has sent"

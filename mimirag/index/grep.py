@@ -9,6 +9,7 @@ __all__ = ['MOST_PATTERN', 'Wanted', 'check_wanted', 'certain', 'candidates', 'L
 import os, re, time, warnings
 from typing import Any, Iterator, NamedTuple
 from ..evidence.errors import UsageError
+from ..evidence.stop import go_on
 from ..extract.workers import Pool
 from .reader import Index, Stored
 
@@ -90,6 +91,7 @@ def scan(
     may = candidates(index, wanted)
     for document in documents:
         if document.extraction not in may: continue
+        go_on()
         if time.monotonic() > end: return found, False
         for page,text in index.pages(document.extraction):
             for number,line,marks in _lines(text, wanted, matcher):
