@@ -95,7 +95,7 @@ def _open(data: bytes):
     except Exception as error: raise ExtractionError(f"it is damaged, or no PDF ({str(error).splitlines()[0] if str(error) else type(error).__name__})") from None
     if document.needs_pass: raise ExtractionError("it is encrypted and needs a password") # an empty one has been tried
     try:
-        with suppress(ValueError, RecursionError): _count_pages(document, int(document.xref_get_key(document.pdf_catalog(), "Pages")[1].split()[0]), {})
+        with suppress(ValueError, LookupError, RuntimeError, pymupdf.mupdf.FzErrorBase): _count_pages(document, int(document.xref_get_key(document.pdf_catalog(), "Pages")[1].split()[0]), {})
         number = document.page_count
     except RuntimeError as error: raise ExtractionError(f"it is damaged: its pages cannot be counted ({str(error).splitlines()[0]})") from None
     if not number: raise ExtractionError("it has no pages")
