@@ -98,14 +98,15 @@ def _folder(kb) -> Finding:
 
 # %% ../nbs/81_doctor.ipynb #49c76b35
 def _index(kb) -> Iterator[Finding]:
+    from mimirag.index.damage import faults
     from mimirag.index.reader import Index
     from mimirag.index.schema import REBUILD
     try: index = Index(kb.profile.index)
     except IndexMissing as error: return (yield Finding(about="index", state="note", says=str(error)))
     except BadIndex as error: return (yield Finding(about="index", state="bad", says=str(error)))
     try:
-        faults = index.faults()
-        if faults: yield Finding(about="index", state="bad", says=f"{index.path}: {faults[0]}" + (f", and {len(faults)-1} more" if len(faults) > 1 else "") + f"; {REBUILD}")
+        found = faults(index)
+        if found: yield Finding(about="index", state="bad", says=f"{index.path}: {found[0]}" + (f", and {len(found)-1} more" if len(found) > 1 else "") + f"; {REBUILD}")
         else: yield Finding(about="index", state="ok", says=f"{index.meta['documents']} documents, {index.meta['passages']} passages, whole; generation {index.generation}")
     except BadIndex as error: yield Finding(about="index", state="bad", says=str(error))
     finally: index.close()
