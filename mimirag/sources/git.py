@@ -170,6 +170,7 @@ def _state(path: Path) -> tuple:
     except OSError: return ()
     return info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
 
+# %% ../../nbs/sources/15_git.ipynb #23eba3c5
 MOST_TREE = 64*2**20 # bytes of a commit or a tree
 
 class Objects:
