@@ -150,7 +150,7 @@ def test_a_reply_is_bounded_and_goes_on(kb_of, tmp_path):
             pages += 1
             if not answer.fields["omitted"]: break
             cursor = answer.fields["cursor"]
-        assert len(seen)==len(set(seen)) >= 100 and pages > 1
+        assert len(seen)==len(set(seen)) >= 80 and pages > 1
         assert all(verdict["integrity"]=="verified" for verdict in call(desk, "resolve", dict(citations=seen[-3:])).fields["verdicts"])
     first = call(desk, "search", dict(query="heron", limit=1000))
     assert "other arguments" in call(desk, "search", dict(query="crane", limit=1000, cursor=first.fields["cursor"])).text
