@@ -1,12 +1,13 @@
 # make demo   set up what it needs, index the example documents, ask, check a citation
 # make test   set up, and run every check
-# make bench  CORPORA=folder: speed and size beside floors and peers
+# make corpora  real documentation to measure with, from Debian (downloads 700 MB)
+# make bench  speed and size on it, beside floors and peers
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 UV     := UV_FIND_LINKS="$(PIP_FIND_LINKS)" VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/python -m uv pip install -q
 
-.PHONY: demo test bench clean schemas readme fixtures
+.PHONY: demo test corpora bench clean schemas readme fixtures
 
 demo: $(VENV)/demo.done
 	@$(BIN)/python tools/demo.py
@@ -30,7 +31,10 @@ $(VENV)/test.done: $(VENV)/made settings.ini setup.py pyproject.toml
 	@$(UV) -e '.[dev,pdf,lab,code,mcp]'
 	@touch $@
 
-# Speed and size beside floors and peers: make bench CORPORA=folder-of-corpora
+# Real documentation to measure with, and speed and size beside floors and peers; CORPORA=folder keeps it elsewhere
+CORPORA ?= .corpora
+corpora: $(VENV)/made
+	@$(BIN)/python tools/corpora.py "$(CORPORA)"
 bench: $(VENV)/test.done
 	@$(UV) tantivy bm25s
 	@$(BIN)/python tools/bench.py "$(CORPORA)"

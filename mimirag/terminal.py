@@ -36,6 +36,7 @@ def excerpt(
     if len(lines) <= most: return text, list(marks), 0
     at = text.count("\n", 0, marks[0][0]) if marks else 0
     first = max(0, min(at-2, len(lines)-most))
+    while not lines[first].strip() and first < at: first += 1
     start = sum(len(line)+1 for line in lines[:first])
     shown = "\n".join(lines[first:first+most])
     return shown, [(a-start, b-start) for a,b in marks if start <= a and b <= start+len(shown)], len(lines)-most
@@ -84,7 +85,7 @@ def say_evidence(item: Evidence, full: bool, brackets: bool):
 def say_reply(reply: Reply, full: bool = False, brackets: bool = False):
     "Print a reply: what the search was, then its items"
     scope = reply.scope
-    parts = [f"{len(reply):,} of {scope.counts}"]
+    parts = [f"{len(reply):,} of {scope.counts}" if scope.searched or scope.records or not reply.items else counted(len(reply), "record")] # of a store that is not counted
     parts += [f"{number:,} {what}" for number,what in [(scope.unreadable, "unreadable"), (scope.withdrawn, "withdrawn")] if number]
     click.echo(" · ".join(filter(None, [coloured(reply.outcome), *parts, ", ".join(scope.sources)])))
     for note in scope.notes: click.echo(f"note: {one_line(note)}")

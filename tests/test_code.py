@@ -1,12 +1,13 @@
 "Code at pinned commits: repositories as strangers send them, and what becomes of citations when history moves"
-import json, os, random, shutil, subprocess, sys, time, zlib
+import hashlib, json, os, random, resource, shutil, subprocess, sys, time, zlib
 from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 from mimirag.evidence.citation import Citation
-from mimirag.evidence.errors import MimiRAGError, ProfileError, SourceError, UsageError
+from mimirag.evidence.errors import ExtractionError, MimiRAGError, ProfileError, SourceError, UsageError
 from mimirag.evidence.interchange import swhid
 from mimirag.evidence.text import Span, text_hash
+from mimirag.extract.code import decode_source, extract_code
 from mimirag.index.reader import Index
 from mimirag.retrieve.knowledge import KnowledgeBase
 from mimirag.sources.git import Objects, commit_of, object_id, open_repository
@@ -144,6 +145,32 @@ def test_objects_of_others_are_not_reached(repo, tmp_path):
         assert verdict.integrity=="source_unavailable" and verdict.text is None
         with pytest.raises(MimiRAGError): kb.read_path("engine", "s.md")
 
+def test_a_single_object_may_be_a_link(repo, tmp_path):
+    "Or a folder of objects within, with a link in it"
+    secret = Repo(tmp_path/"secret")
+    commit = secret.commit({"s.md": "# S\n\nSENTINEL\n"})
+    def stranger(name):
+        made = Repo(tmp_path/name)
+        made.commit({"a.md": "# A\n"})
+        (made.folder/".git/refs/heads/main").write_text(commit+"\n")
+        return made.folder/".git"
+    single,within = stranger("single"), stranger("within")
+    for path in (secret.folder/".git/objects").glob("??/*"):
+        (single/"objects"/path.parent.name).mkdir(exist_ok=True)
+        (single/"objects"/path.parent.name/path.name).symlink_to(path)
+    secret.git("gc", "-q")
+    (within/"more").mkdir()
+    (within/"more/pack").symlink_to(secret.folder/".git/objects/pack")
+    (within/"objects/info").mkdir(exist_ok=True)
+    (within/"objects/info/alternates").write_text("../more\n")
+    cited = Citation(kind="code", version=commit, source="engine", path="s.md", blob=secret.git("rev-parse", f"{commit}:s.md"), span=Span(3, 3), text=text_hash("SENTINEL"))
+    for folder in (single, within):
+        kb = repo.kb(repo=folder.parent, name=f"{folder.parent.name}.toml")
+        report = kb.build(workers=1)
+        assert not report.documents and len(report.unreadable)==1 and (folder is single or "is a link to" in report.unreadable[0].reason)
+        assert kb.resolve(cited).integrity in ("source_unavailable", "version_unavailable") and kb.resolve(cited).text is None
+        with pytest.raises(MimiRAGError): kb.read_path("engine", "s.md")
+
 def test_alternates_inside_are_followed(repo):
     commit = repo.commit({"a.md": "# A\n\nBorrowed within.\n"})
     git = repo.folder/".git"
@@ -196,6 +223,41 @@ def test_objects_that_are_not_what_their_ids_say(repo, kind):
     report = kb.build(workers=1, rebuild=True)
     assert report.unreadable and not kb.grep("99").items
     if kind in ("blob", "rubbish"): assert kb.resolve(kb.search("untouched")[0]).holds
+
+def test_a_commit_that_would_fill_the_memory(repo):
+    repo.commit({"a.md": "# A\n"})
+    head = f"tree {repo.git('rev-parse', 'HEAD^{tree}')}\nauthor A <a> 0 +0000\ncommitter A <a> 0 +0000\n\n".encode()
+    megabytes,letters = 1_500, b"x"*2**20
+    made,packed = hashlib.sha1(start := b"commit %d\0" % (len(head)+megabytes*2**20)+head), zlib.compressobj(1)
+    parts = [packed.compress(start)]
+    for _ in range(megabytes):
+        made.update(letters)
+        parts.append(packed.compress(letters))
+    path = repo.folder/f".git/objects/{made.hexdigest()[:2]}/{made.hexdigest()[2:]}"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"".join(parts)+packed.flush())
+    (repo.folder/".git/refs/heads/main").write_text(made.hexdigest()+"\n")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    report = repo.kb().build(workers=1)
+    assert not report.documents and report.unreadable[0].reason
+    if sys.platform=="linux": assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < max(before, 2**20) # kilobytes
+
+def test_more_open_files_than_select_can_count(repo):
+    repo.commit({"a.md": "# A\n\nThe limit is 10.\n"})
+    kb = repo.kb()
+    kb.build(workers=1)
+    item = kb.search("limit")[0]
+    kb.close()
+    soft,hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(2_048, hard), hard))
+    opened = []
+    try:
+        opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(1_100)]
+        assert kb.resolve(item).holds
+    finally:
+        for file in opened: os.close(file)
+        kb.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 def test_a_pipe_does_not_stop_anything(repo):
     repo.commit({"a.md": "# A\n\nText.\n"})
@@ -254,6 +316,24 @@ def test_what_is_not_a_file_is_said(repo):
     git_links = {path for path in ("link.md", "dir")}
     for path in git_links:
         with pytest.raises(UsageError): kb.read_path("engine", path)
+
+def test_trees_that_git_would_not_make(repo):
+    "Whatever is found can be cited and resolves"
+    repo.commit({"z.md": "# Z\n"})
+    one,other = (repo.git("hash-object", "-w", "--stdin", input=text) for text in (b"# One\n\nfirst words\n", b"# Two\n\nsecond words\n"))
+    def tree(*entries): return repo.git("hash-object", "-t", "tree", "-w", "--stdin", "--literally", input=b"".join(mode+b" "+name+b"\0"+bytes.fromhex(id) for mode,name,id in entries))
+    below = tree((b"100644", b"x.md", one))
+    names = [(b"100644", b"a.md", one), (b"100644", b"a.md", other), (b"100644", b"d", one), (b"40000", b"d", below), (b"100664", b"old mode.md", one), (b"040000", b"zero", below), (b"100644", b"tree.md", below),
+             (b"40000", b"file", one), (b"100644", b"..", one), (b"100644", b"e/../f.md", one), (b"100644", b".git", other), (b"100644", b"n"*20_000, one), (b"100644", " ".encode()*6_000, one)]
+    for chosen in ([name for name in names if name[1]!=b"file"], names):
+        repo.git("update-ref", "refs/heads/main", repo.git("commit-tree", tree(*chosen), "-m", "odd"))
+        kb = repo.kb()
+        report = kb.build(workers=1)
+        assert report.unreadable
+        items = kb.search("words", limit=50)
+        assert {item.path for item in items}=={"old mode.md", "zero/x.md", ".git"} # `.git` in a tree is a name as others are, since nothing is checked out
+        assert all(kb.resolve(str(item.citation)).integrity=="verified" for item in items)
+    assert "not a tree" in report.unreadable[0].reason # what cannot be listed stays as it was
 
 def test_the_blob_and_not_the_working_tree(repo):
     repo.commit({"guide.md": "# G\n\nLimit is 10.\n"})
@@ -317,6 +397,24 @@ def test_the_listing_is_gitpythons(repo):
     opened = open_repository(repo.folder)
     with Objects(opened) as objects: listing = list_blobs(objects, Code(id="x", kind="code", repo="x"), commit_of(opened, "main"))
     assert listing.files=={blob.path: blob.hexsha for blob in git.Repo(repo.folder).commit("main").tree.traverse() if blob.type=="blob"}
+
+PIECES = [b"# T\n", b"\r\n", b"\r", b"\n", b"\xef\xbb\xbf", b"\xff\xfe", b"\xff", b"---\n", b"x: y\n", b"```\n", b"\0", b"\x1b$B", b"# coding: shift_jis\n", b"# coding: iso-2022-jp\n", "größe ".encode(), b"\xe9", b"\x85", b"\x0c", "\u2028".encode(), b"===\n", b".. note::\n", b" \t \n", b"word ", b"a\0b\0"]
+
+@given(st.lists(st.sampled_from(PIECES), max_size=14), st.sampled_from(["a.md", "a.rst", "a.txt", "a.py"]))
+def test_what_is_found_is_what_is_cited(pieces, path):
+    "The text that is indexed is the text that the resolver decodes, however often line ends were converted and marks written"
+    data = b"".join(pieces)
+    try: found = extract_code(path, data)
+    except ExtractionError: return
+    assert [page.text for page in found.pages]==[decode_source(data).text]
+
+def test_files_made_to_be_slow_or_deep(repo):
+    repo.commit({"slow.py": "(\n"+"("*200_000+"\n", "deep.py": "".join(" "*n+f"class A{n}:\n" for n in range(1_200)), "twice.md": "# T\r\r\n\r\r\nwords of a file converted twice\r\r\n", "ok.py": VALVE})
+    kb = repo.kb()
+    began = time.process_time()+os.times().children_user
+    report = kb.build(workers=1)
+    assert time.process_time()+os.times().children_user-began < 20 and report.documents==4 and not report.unreadable
+    for query in ("converted twice", "A3", "opens_at"): assert (item := kb.search(query)[0]) and kb.resolve(item).holds, query
 
 # --- Citations
 
@@ -397,6 +495,33 @@ def test_the_other_sources_are_left_alone(repo):
     assert reply.outcome=="degraded" and {item.source: item.freshness for item in reply}==dict(docs="fresh", engine="unknown")
     assert kb.build(workers=1).documents==3
 
+@pytest.mark.parametrize("ref,head", [("HEAD", None), ("HEAD", "ref:refs/heads/main\n"), ("main-worktree/HEAD", None), ("heads/main", None), ("alias", None)])
+def test_whatever_a_name_is_called_its_move_is_noticed(repo, ref, head):
+    repo.commit({"a.md": "# A\n\nThe limit is 10.\n"})
+    if head: (repo.folder/".git/HEAD").write_text(head)
+    if ref=="alias": repo.git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
+    kb = repo.kb(ref=ref)
+    kb.build(workers=1)
+    item = kb.search("limit")[0]
+    assert kb.resolve(item).holds
+    repo.commit({"a.md": "# A\n\nThe limit is 20.\n"})
+    assert kb.resolve(item).currency=="superseded_changed" and kb.search("limit")[0].freshness=="stale"
+
+def test_what_was_collected_is_gone_at_once(repo):
+    "Also for a process that had its pack open"
+    repo.commit({"a.md": "# A\n\nThe limit is 10.\n"})
+    repo.git("gc", "-q")
+    kb = repo.kb()
+    kb.build(workers=1)
+    item = kb.search("limit")[0]
+    assert kb.resolve(item).holds
+    repo.commit({"a.md": "# A\n\nThe limit is 20.\n"})
+    repo.git("reset", "-q", "--hard", repo.git("commit-tree", "HEAD^{tree}", "-m", "Forced"))
+    assert kb.resolve(item).integrity=="verified"
+    repo.git("reflog", "expire", "--expire=now", "--all")
+    repo.git("gc", "-q", "--prune=now")
+    assert kb.resolve(item).integrity=="version_unavailable" and kb.read(item).origin=="stored copy"
+
 def test_withdrawn_code(repo):
     repo.commit({"a.py": VALVE})
     kb = repo.kb()
@@ -464,6 +589,28 @@ def test_commands(repo):
     assert run("status").returncode==0 and run("doctor").returncode==0
     assert "engine" in run("search", "opens_at", "--kind", "code").stdout
 
+def test_arguments_that_are_no_text(repo):
+    "Bytes that are not UTF-8, on the command line and on standard input; and expressions that make Python warn or give up"
+    repo.commit({"a.py": VALVE})
+    repo.kb().build(workers=1)
+    def run(*arguments, **more): return subprocess.run([sys.executable, "-m", "mimirag", *arguments], cwd=repo.home, capture_output=True, **more)
+    for arguments,code in {(b"read", b"engine", b"\xff"): 2, (b"read", b"engine", b"a.py", b"--page", b"1"): 2, (b"read", b"\xff", b"a.py"): 2, (b"grep", b"\xff"): 2, (b"grep", b"-E", b"[[:alpha:]]"): 1, (b"grep", b"-E", b"[[a"): 2, (b"grep", b"-E", b"("*499+b")"*499): 2,
+                           (b"search", b"\xff"): 1, (b"search", b"valve", b"--path", b"\xff"): 1, (b"resolve", b"\xff"): 1, (b"show", b"\xff"): 2, (b"verify", b"\xff"): 2, (b"status", b"-p", b"\xff"): 3}.items():
+        for more in ([], [b"--json"]):
+            done = run(*arguments, *more)
+            assert done.returncode==code or b"("*499 in arguments, (arguments, done)
+            assert b"Traceback" not in done.stderr and len(done.stderr.splitlines()) <= 1, (arguments, done)
+    for encoding in ("utf-8:strict", "ascii:strict", ""):
+        done = run("resolve", "-", "--json", input=b"\xff\n\xc3\xa9\n", env=os.environ|dict(PYTHONIOENCODING=encoding))
+        assert done.returncode==1 and [verdict["integrity"] for verdict in json.loads(done.stdout)]==["malformed"]*2 and not done.stderr
+
+def test_an_expression_without_end_is_not_answered_with_no(repo):
+    repo.commit({"a.txt": "a"*40+"!\n"})
+    repo.kb().build(workers=1)
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-m", "mimirag", "grep", "-E", "(a+)+$"], cwd=repo.home, capture_output=True, text=True)
+    assert done.returncode==3 and not done.stdout and "ended after" in done.stderr and time.monotonic()-began < 30
+
 def test_no_process_is_left(repo):
     repo.commit({"a.py": VALVE})
     kb = repo.kb()
@@ -479,3 +626,17 @@ def test_without_grammars(repo):
     code = "import sys\nsys.modules['tree_sitter'] = None\nimport importlib.util as u\nfind = u.find_spec\nu.find_spec = lambda name, package=None: None if name=='tree_sitter' else find(name, package)\n"
     done = subprocess.run([sys.executable, "-c", code+f"from mimirag.extract.code import extract_code\nmade = extract_code('a.py', open({str(repo.folder/'a.py')!r}, 'rb').read())\nprint(made.extractor, [block.kind for block in made.pages[0].blocks])"], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n")[0]=="code/1 ['code', 'code']"
+
+def test_what_was_missing_for_a_while_is_tried_again(repo):
+    repo.commit({"a.md": "# A\n\nThere.\n", "b.md": "# B\n\nLost and found.\n"})
+    os.symlink("a.md", repo.folder/"link.md")
+    repo.commit({})
+    kb = repo.kb()
+    lost = repo.git("rev-parse", "HEAD:b.md")
+    path = repo.folder/f".git/objects/{lost[:2]}/{lost[2:]}"
+    path.rename(repo.home/"kept")
+    assert {item.path for item in kb.build(workers=1).unreadable}=={"b.md", "link.md"} and kb.search("lost").outcome=="degraded"
+    (repo.home/"kept").rename(path)
+    report = kb.build(workers=1)
+    assert report.added==1 and [item.path for item in report.unreadable]==["link.md"] and kb.resolve(kb.search("lost and found")[0]).holds
+    assert kb.build(workers=1).changed is False and kb.search("nothing of it").outcome=="none" # a link hides nothing

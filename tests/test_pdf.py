@@ -165,6 +165,24 @@ def test_damage(kb_of):
 def test_no_pages():
     with pytest.raises(ExtractionError, match="no pages"): extract_pdf(Pdf().build())
 
+@pytest.mark.parametrize("said", [b"1", b"0", b"-1", b"900000000", b"/x"])
+def test_a_wrong_number_of_pages(said):
+    "No page is lost because the document counts too few, and none for an absurd number; that it was put right is said"
+    pdf = Pdf()
+    for n in range(3): pdf.page(show(72, 700, f"The plover of page {n}."))
+    whole = pdf.build()
+    assert whole.count(b"/Count 3")==1
+    found = extract_pdf(whole.replace(b"/Count 3", b"/Count "+said))
+    assert [page.text for page in found.pages]==[page.text for page in extract_pdf(whole).pages] and "repaired" in found.notes[0]
+
+def test_a_font_of_private_characters_is_not_quoted(kb_of):
+    pdf = Pdf()
+    pdf.mapped_font("P1", {3: "E041", 4: "E042"})
+    pdf.page(show(72, 700, "\x03\x04"*9, font="P1"))
+    pdf.page(show(72, 700, "A tick \x03 among words.", font="P1"))
+    kb = kb_of({"a.pdf": pdf.build()})
+    assert kb.report.notes[0].note.startswith("page 1: unreadable") and kb.search("tick among words")[0].page==2
+
 @pytest.mark.parametrize("turn,matrix", [(90, "0 1 -1 0 {y} {x}"), (270, "0 -1 1 0 {y} {x}"), (180, "-1 0 0 -1 {x} {y}")])
 def test_a_rotated_page_reads_as_it_is_displayed(turn, matrix):
     lines = ["First comes the plover", "then the dunlin", "and last the sanderling"]

@@ -11,6 +11,7 @@ from mimirag.retrieve.resolver import Resolver
 from mimirag.sources.jsonl import JsonLines
 from mimirag.sources.records import Record, read_object
 from mimirag.sources.profile import load_profile
+from mimirag.sources.rows import Rows
 
 LOG = '[[source]]\nid = "log"\nkind = "records"\nstore = "jsonl"\npath = "log.jsonl"\n'
 DOCS = '[[source]]\nid = "docs"\nkind = "documents"\nroot = "docs"\n'
@@ -301,6 +302,37 @@ def test_a_database_at_work(tmp_path):
         database.close()
         time.sleep(1.5)
         assert kb.resolve(item).holds
+
+def test_identifiers_that_a_database_takes_as_equal(tmp_path):
+    "Each row is the one that was asked for, whatever the collation of the column"
+    for collation,ids in {"NOCASE": ["aaa", "aaA", "aAa", "aAA", "Aaa", "AaA", "AAa", "AAA"], "RTRIM": ["a", "a ", "a  ", "a   ", "a    "]}.items():
+        with sqlite3.connect(tmp_path/f"{collation}.db") as database:
+            database.execute(f"CREATE TABLE t(id TEXT COLLATE {collation}, said)")
+            database.executemany("INSERT INTO t VALUES(?, ?)", [(id, f"said by {number}") for number,id in enumerate(ids)])
+        rows = Rows(tmp_path, f"{collation}.db", "t")
+        assert [rows.fetch(entry.id)==entry.load() for entry in rows.entries()]==[True]*len(ids)
+        rows.close()
+        database.close()
+
+def test_what_a_store_prints_is_not_the_answer(tmp_path):
+    (tmp_path/"noisy.py").write_text(textwrap.dedent("""
+        print("loading")
+        from mimirag.sources.records import Record, RecordHit
+        class Store:
+            def search(self, query, *, limit):
+                print("searching")
+                return [RecordHit(self.fetch("r1"), 1.0)]
+            def fetch(self, record_id):
+                print("fetching \\x1b[2J")
+                return Record("r1", {"title": "Valve"})
+        def make(): return Store()"""))
+    (tmp_path/"mimirag.toml").write_text('[[source]]\nid = "own"\nkind = "records"\nstore = "noisy:make"\n')
+    def run(*arguments): return subprocess.run([sys.executable, "-m", "mimirag", *arguments], cwd=tmp_path, capture_output=True, text=True, env=os.environ|dict(PYTHONPATH=os.pathsep.join([os.fspath(tmp_path), *sys.path])))
+    found = run("search", "valve", "--json")
+    item, = json.loads(found.stdout)["items"]
+    assert "loading" in found.stderr and run("search", "valve").stdout.startswith("found · 1 record · own\n")
+    for arguments in (["resolve", item["citation"]], ["show", item["citation"]], ["status"], ["doctor"]): assert json.loads(run(*arguments, "--json").stdout)
+    assert "loading" not in run("search", "valve").stdout and run("resolve", item["citation"]).returncode==0
 
 def test_a_write_ahead_log(tmp_path):
     database = sqlite3.connect(tmp_path/"lab.db", isolation_level=None)

@@ -193,7 +193,7 @@ def bench_pdf(corpus: Path, work: Path):
 
 def main():
     if sys.argv[1:2]==["--one"]: print(json.dumps(globals()[sys.argv[2]](Path(sys.argv[3]), Path(sys.argv[4]))))
-    elif len(sys.argv) < 2 or not Path(sys.argv[1]).is_dir(): sys.exit("bench: name a folder of corpora, as in: make bench CORPORA=folder")
+    elif len(sys.argv) < 2 or not Path(sys.argv[1]).is_dir(): sys.exit("bench: there is no folder of corpora; 'make corpora' makes one, or name yours: make bench CORPORA=folder")
     else:
         for corpus in sorted(path for path in Path(sys.argv[1]).resolve().iterdir() if path.is_dir() and (not sys.argv[2:] or path.name in sys.argv[2:])): bench(corpus)
 

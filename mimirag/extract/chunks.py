@@ -100,7 +100,8 @@ def _packed(lines: list[str], blocks: tuple[Block, ...], sizes: Sizes, path: lis
     def done(): return pack.pieces, pack.above if pack.above is not None else tuple(heading.text for heading in path if heading.text)
     for piece,size in _pieces(lines, blocks, sizes):
         alone = piece.first==piece.last and size > sizes.line
-        if pack.pieces and (alone or pack.size+size > sizes.target or piece.level and pack.text and pack.size >= sizes.least):
+        most = sizes.target if pack.text else sizes.target*5//4 # a heading stays with what stands below it
+        if pack.pieces and (alone or pack.size+size > most or piece.level and pack.text and pack.size >= sizes.least):
             yield done()
             pack = _Pack()
         if piece.level: path[:] = [heading for heading in path if heading.level < piece.level]

@@ -6,7 +6,7 @@
 __all__ = ['MOST_LINE', 'BINARY', 'code_blocks', 'decode_source', 'extract_code', 'code_extractor', 'is_current_code']
 
 # %% ../../nbs/extract/27c_code.ipynb #8e28d57e
-import re
+import codecs, re
 from dataclasses import replace
 from typing import Iterator
 from ..evidence.errors import ExtractionError, OverLimit
@@ -24,6 +24,8 @@ from ..sources.profile import Limits
 # %% ../../nbs/extract/27c_code.ipynb #47f0265d
 MOST_LINE = 4_000 # characters; a longer line holds data, or is generated
 _INNER = {"constant", "field", "property"} # what needs no heading
+
+_DEEPEST = 20 # definitions within definitions that become headings
 
 class _Outline:
     "Blocks of a file of code while they are gathered"
@@ -47,7 +49,7 @@ class _Outline:
     def put(self, one: Definition, after: int, inner: list[Definition], above: tuple[str, ...]):
         "A definition and what is in it"
         first,depth,path = self.begins(one, after), len(above), (*above, one.name)
-        nested = inner if one.kind not in ("function", "method") or sum(map(len, self.lines[first-1:one.last])) > 1_200 else []
+        nested = inner if depth < _DEEPEST and (one.kind not in ("function", "method") or sum(map(len, self.lines[first-1:one.last])) > 1_200) else []
         names = " ".join(_names(path, one.kind!="inside") + ([] if nested else [name for other in inner for name in _names((*path, other.name))]))
         if one.first==one.last or one.kind in _INNER: return self.add("code", first, one.last, depth, anchor=names, line=one.line)
         self.add("heading", first, one.line, depth, text=one.name, anchor=names, line=one.line)
@@ -98,7 +100,7 @@ _WIDE = (b"\xff\xfe", b"\xfe\xff")
 
 def _refuse(data: bytes):
     if not data.strip(): raise ExtractionError(NO_TEXT if data else EMPTY)
-    if b"\0" in data[:8_000] and not data.startswith(_WIDE): raise ExtractionError(BINARY)
+    if data.startswith(b"%PDF-") or b"\0" in data[:8_000] and not data.startswith(_WIDE): raise ExtractionError(BINARY)
     if len(data) < 1_024 and data.startswith(b"version https://git-lfs.github.com/spec/"): raise ExtractionError("it is a pointer of Git LFS; the file it stands for is not in the repository")
 
 # %% ../../nbs/extract/27c_code.ipynb #f098c72e
@@ -108,10 +110,14 @@ def decode_source(data: bytes) -> Decoded:
     "Text of a file of a repository, by a fixed rule; raises `ExtractionError` for what is not text"
     _refuse(data)
     found = next((match[1].decode("ascii") for line in data.split(b"\n", 2)[:2] if (match := _DECLARED.match(line))), "")
-    return decode(data, found if webencodings_name(found) else "windows-1252")
+    name = webencodings_name(found)
+    try: return decode(data, found if name and name!="replacement" and not name.startswith("utf-") else "windows-1252")
+    except ExtractionError: raise ExtractionError(BINARY) from None
 
 # %% ../../nbs/extract/27c_code.ipynb #d2852cf3
 _READERS = {"markdown": extract_markdown, "rst": extract_rst, "text": extract_plain}
+
+def _as_bytes(text: str) -> bytes: return codecs.BOM_UTF8+text.replace("\r\n", "\r\r\n").encode()
 
 def extract_code(
     path: str,                # Path in the repository; its ending tells the language
@@ -120,8 +126,9 @@ def extract_code(
 ) -> Extraction:
     "Text and structure of a file of a repository; raises `ExtractionError` with the reason where it gives no evidence"
     decoded,reader = decode_source(data), _READERS.get(format_of(path))
-    found = reader(decoded.text.encode()) if reader else _code(path, decoded.text)
-    if not decoded.encoding.startswith("utf-"): found = replace(found, extractor=f"{found.extractor}+{decoded.encoding}", notes=(*found.notes, f"decoded as {decoded.encoding}"))
+    found = reader(_as_bytes(decoded.text)) if reader else _code(path, decoded.text)
+    if decoded.encoding.endswith("with damage"): found = replace(found, notes=(*found.notes, f"decoded as {decoded.encoding}: what could not be read is shown as \ufffd"))
+    elif not decoded.encoding.startswith("utf-"): found = replace(found, extractor=f"{found.extractor}+{decoded.encoding}", notes=(*found.notes, f"decoded as {decoded.encoding}"))
     size = len(found.pages[0].text.encode())
     if size > limits.text_bytes: raise OverLimit(f"its text has {size:,} bytes, more than the limit of {limits.text_bytes:,} ([limits] text_bytes)")
     if found.empty: raise ExtractionError(NO_TEXT if not found.pages[0].text.strip() or reader else f"no line of it has less than {MOST_LINE:,} characters: it is data, or generated")

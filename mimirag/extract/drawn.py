@@ -219,8 +219,10 @@ def _filled_in(page, lines: list[Line]) -> list[Line]:
     return lines
 
 # %% ../../nbs/extract/25a_drawn.ipynb #a5b373b9
+_UNKNOWN = re.compile("[\ufffd\ue000-\uf8ff\U000f0000-\U0010ffff]") # of private use: what the font's maker calls a glyph
+
 def _unknown_share(lines: list[Line]) -> float:
-    unknown = sum([line.text.count("\ufffd") for line in lines])
+    unknown = sum([len(_UNKNOWN.findall(line.text)) for line in lines if not line.text.isascii()])
     return unknown/_letters(line.text for line in lines) if unknown else 0.0
 
 def visible_lines(

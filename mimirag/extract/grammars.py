@@ -99,6 +99,19 @@ def _whole(node: Any) -> Any:
 
 def _announced(marked: Any, whole: Any) -> bool: return marked.type=="function_declarator" and whole.type in _ANNOUNCED
 
+_MOST_BROKEN = 5_000
+
+def _broken(root: Any) -> bool:
+    "Whether the errors in a file are so many, or so large, that looking for definitions in it could take minutes"
+    waiting,seen = [root], 0
+    while waiting:
+        node = waiting.pop()
+        if not node.has_error and node.type!="ERROR": continue
+        seen += 1
+        if seen > _MOST_BROKEN or node.type=="ERROR" and node.child_count > _MOST_BROKEN: return True
+        if node.child_count <= 20*_MOST_BROKEN: waiting += node.children
+    return False
+
 def definitions(
     language: str, # One whose grammar is installed
     text: str,     # A file
@@ -107,7 +120,9 @@ def definitions(
     import tree_sitter
     parser,query = _parser(language)
     data,found = text.encode(), {}
-    for _,captures in tree_sitter.QueryCursor(query).matches(parser.parse(data).root_node):
+    root = parser.parse(data).root_node
+    if root.has_error and _broken(root): return []
+    for _,captures in tree_sitter.QueryCursor(query).matches(root):
         names = captures.get("name")
         for capture,nodes in captures.items():
             if not names or not capture.startswith("definition."): continue

@@ -8,6 +8,7 @@ __all__ = ['extractor', 'extract_pdf', 'picture']
 # %% ../../nbs/extract/25b_pdf.ipynb #a2146027
 import re
 from collections import Counter, defaultdict
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from ..evidence.errors import ExtractionError, OverLimit
 from .drawn import clean, engine, visible_lines
@@ -74,13 +75,30 @@ def extractor() -> str:
     try: return f"pdf/2-pymupdf-{version('pymupdf')}"
     except PackageNotFoundError: return "pdf/2-none"
 
+def _count_pages(document, node: int, known: dict[int, int]) -> int:
+    "Pages below a node of the tree of pages (ISO 32000-1, section 7.7.3); a number that is too small, or cannot be, is put right"
+    if node in known: return known[node]
+    known[node] = 0 # a ring ends here
+    kind,kids = document.xref_get_key(node, "Kids")
+    if kind=="null": known[node] = int(document.xref_get_key(node, "Type")[1]=="/Page")
+    else:
+        if kind=="xref": kids = document.xref_object(int(kids.split()[0]), compressed=True)
+        number = known[node] = sum(_count_pages(document, int(kid), known) for kid in re.findall(r"(\d+) \d+ R", kids))
+        kind,said = document.xref_get_key(node, "Count")
+        if number and not (kind=="int" and number <= int(said) <= document.xref_length()): document.xref_set_key(node, "Count", str(number))
+    return known[node]
+
 def _open(data: bytes):
     "An opened document; raises `ExtractionError` with the reason where it gives no pages"
     pymupdf = engine()
     try: document = pymupdf.open(stream=data, filetype="pdf")
     except Exception as error: raise ExtractionError(f"it is damaged, or no PDF ({str(error).splitlines()[0] if str(error) else type(error).__name__})") from None
     if document.needs_pass: raise ExtractionError("it is encrypted and needs a password") # an empty one has been tried
-    if not document.page_count: raise ExtractionError("it has no pages")
+    try:
+        with suppress(ValueError, LookupError, RuntimeError, pymupdf.mupdf.FzErrorBase): _count_pages(document, int(document.xref_get_key(document.pdf_catalog(), "Pages")[1].split()[0]), {})
+        number = document.page_count
+    except RuntimeError as error: raise ExtractionError(f"it is damaged: its pages cannot be counted ({str(error).splitlines()[0]})") from None
+    if not number: raise ExtractionError("it has no pages")
     return document
 
 def _date(text: str) -> str:
@@ -100,7 +118,7 @@ def extract_pdf(
     "Text of a PDF page by page; raises `ExtractionError` where no page has any, `MissingExtra` without PyMuPDF"
     pymupdf,document = engine(), _open(data)
     if document.page_count > most_pages: raise OverLimit(f"it has {document.page_count:,} pages, more than the limit of {most_pages:,} ([limits] pages)")
-    notes = ["it was damaged and has been repaired for reading"] if document.is_repaired else []
+    notes = ["it was damaged and has been repaired for reading"] if document.is_repaired or document.is_dirty else []
     rows,said_of,known = [],{},{}
     pymupdf.TOOLS.mupdf_warnings(reset=True)
     for number in range(document.page_count):

@@ -6,7 +6,7 @@
 __all__ = ['MOST_PATTERN', 'Wanted', 'check_wanted', 'certain', 'candidates', 'Line', 'scan', 'scan_apart', 'scan_bounded']
 
 # %% ../../nbs/index/37_grep.ipynb #a2f3e5c9
-import os, re, time
+import os, re, time, warnings
 from typing import Any, Iterator, NamedTuple
 from ..evidence.errors import UsageError
 from ..evidence.stop import go_on
@@ -103,9 +103,11 @@ def scan(
 def scan_apart(path: str, documents: list[int], wanted: tuple, most: int, seconds: float) -> dict[str, Any]:
     "`scan`, in a worker: `lines` and whether they are all, or `problem`"
     wanted,index,chosen = Wanted(*wanted), Index(path), set(documents)
+    warnings.simplefilter("ignore") # as that `[[:alpha:]]` may come to mean something else
     try:
         try: re.compile(wanted.pattern)
         except (re.error, OverflowError) as error: return dict(problem=str(error))
+        except RecursionError: return dict(problem="it is nested too deeply")
         lines,complete = scan(index, [document for document in index.stored() if document.id in chosen], wanted, most, seconds)
         return dict(lines=[tuple(line) for line in lines], complete=complete)
     finally: index.close()

@@ -24,6 +24,8 @@ class CodePlan(NamedTuple):
     states: dict[str, str]                 # Path → what must differ before a file that could not be read is tried again
     problem: str = ""                      # Why it cannot be read at all
 
+_REFUSED = "refused" # state of names that are no files: nothing is to be tried again
+
 def _state(path: str, blob: str) -> str: return f"{blob} {code_extractor(path)}"
 
 def plan_code(
@@ -39,6 +41,7 @@ def plan_code(
     try:
         repository = open_repository(profile.root(id))
         commit = commit_of(repository, source.ref)
+        complete = complete and all(state for _,state in failed.values()) # what could not be read for a while is tried again
         if complete and before is not None and (before.pin, before.digest, before.problem)==(commit, source.digest, "") and all(is_current_code(extractor, path) for path,(_,extractor) in known.items()):
             return CodePlan(commit, set(known), {}, failed, {})
         with Objects(repository) as objects: listing = list_blobs(objects, source, commit)
@@ -46,7 +49,7 @@ def plan_code(
     except SourceError as error: return CodePlan(before.pin if before else "", set(known), {}, {}, {}, str(error))
 
 def _compared(profile: Profile, repository: Repository, commit: str, listing, known: dict, failed: dict) -> CodePlan:
-    made = CodePlan(commit, set(), {}, {path: (reason, "") for path,reason in listing.refused.items()}, {})
+    made = CodePlan(commit, set(), {}, {path: (reason, _REFUSED) for path,reason in listing.refused.items()}, {})
     for path,blob in listing.files.items():
         state,extractor = known.get(path, (None, ""))
         made.states[path] = _state(path, blob)

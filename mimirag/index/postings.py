@@ -10,10 +10,10 @@ import heapq
 from array import array
 from collections import defaultdict
 from functools import lru_cache
-from itertools import count, groupby
-from typing import Any, Iterable, Iterator
+from itertools import chain, count, groupby
+from typing import Any, Callable, Iterable, Iterator
 from .names import definition_tokens
-from .words import bare, bare_tokens, stretches
+from .words import analyse, bare, stretches, words
 
 # %% ../../nbs/index/31c_postings.ipynb #4731b82b
 FIELDS = ("title", "heading", "body", "names")
@@ -30,6 +30,14 @@ def worth(weights: tuple[float, ...] = (1,)*len(FIELDS)) -> Any:
     return sum(weight*(values >> 4*n & _MOST) for n,weight in enumerate(weights))
 
 # %% ../../nbs/index/31c_postings.ipynb #b8001bad
+class _Words(dict):
+    "Entries of words that have been seen"
+    def __init__(self, number: Callable[[str], int]): self._number = number
+    def __missing__(self, word: str) -> list[int]:
+        parts,names = analyse(word)
+        self[word] = found = [*(2*self._number(token) for token in parts), *(2*self._number(token)+1 for token in names)]
+        return found
+
 class Lexicon(dict):
     "Numbers of stretches between two spaces, and the tokens of each; one thread may use it"
     def __init__(self):
@@ -37,16 +45,15 @@ class Lexicon(dict):
         self.entries = array("I")                 # Of one stretch after the other, the tokens: twice their number, one more for a name
         self.ends = array("I", [0])               # Where in `entries` the tokens of a stretch end, after a first 0
         self._numbers: dict[str, int] = {}
+        self._words = _Words(self._number)
 
     def __missing__(self, stretch: str) -> int:
         plain = bare(stretch)
-        self[stretch] = number = self[plain] if plain!=stretch else self._added(plain)
+        self[stretch] = number = self[plain] if plain!=stretch else self._added(chain.from_iterable(map(self._words.__getitem__, words(plain))))
         return number
 
-    def _added(self, plain: str) -> int:
-        parts,names = bare_tokens(plain)
-        self.entries.extend([2*self._number(token) for token in parts])
-        self.entries.extend([2*self._number(token)+1 for token in names])
+    def _added(self, entries: Iterable[int]) -> int:
+        self.entries.extend(entries)
         self.ends.append(len(self.entries))
         return len(self.ends)-2
 
@@ -58,10 +65,7 @@ class Lexicon(dict):
     def alone(self, token: str) -> int:
         "The number of a stretch that has only this token; no text has it, for there is a space in it"
         key = f" {token}"
-        if key not in self:
-            self.entries.append(2*self._number(token))
-            self.ends.append(len(self.entries))
-            self[key] = len(self.ends)-2
+        if key not in self: self[key] = self._added([2*self._number(token)])
         return self[key]
 
     def entries_of(self, stretches: Any) -> tuple[Any, Any]:

@@ -70,10 +70,10 @@ class Stored(NamedTuple):
     state: FileState|str # Of the file; of code, the id of its blob
     pin: str             # Of code, the commit that was indexed
 
-    def cite(self, span: Span, text: str) -> Citation:
-        "The citation of some words of it"
-        if self.pin: return Citation(kind="code", version=self.pin, source=self.source, path=self.path, blob=self.state, span=span, text=text_hash(text))
-        return Citation(kind="doc", version=self.file, source=self.source, path=self.path, extract=self.extract, span=span, text=text_hash(text))
+    def cite(self, span: Span, text_hash: str) -> Citation:
+        "The citation of words of it that have a hash"
+        if self.pin: return Citation(kind="code", version=self.pin, source=self.source, path=self.path, blob=self.state, span=span, text=text_hash)
+        return Citation(kind="doc", version=self.file, source=self.source, path=self.path, extract=self.extract, span=span, text=text_hash)
 
 class IndexedSource(NamedTuple):
     "A source as it was declared when the index was built"

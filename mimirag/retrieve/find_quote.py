@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['Place', 'Quotation', 'find_quote', 'with_quoted_records']
 
-# %% ../../nbs/retrieve/45d_find_quote.ipynb #498a1755
+# %% ../../nbs/retrieve/45d_find_quote.ipynb #ea0037e0
 import time
 from collections import defaultdict
 from itertools import accumulate, islice
@@ -25,7 +25,7 @@ from .quotes import Altered, Standing, bare_quote, closest, standing
 from .search import Request, View, _source_notes, filters_of, freshness
 from ..sources.admission import path_filter
 
-# %% ../../nbs/retrieve/45d_find_quote.ipynb #d1eb3a5a
+# %% ../../nbs/retrieve/45d_find_quote.ipynb #5fb03fa0
 class Place(Shown):
     "A place where a quotation stands, as it was given or otherwise"
     citation: Citation                       # Of the lines it stands in
@@ -60,7 +60,7 @@ class Quotation(Shown):
     def __getitem__(self, at): return self.items[at]
     def __str__(self): return "\n".join([one_line(f"{self.outcome}: “{self.quote}”; searched: {self.scope.counts}"), *map(str, self.items), *map(one_line, self.scope.notes)])
 
-# %% ../../nbs/retrieve/45d_find_quote.ipynb #f6b84de6
+# %% ../../nbs/retrieve/45d_find_quote.ipynb #71d87996
 class _Part(NamedTuple):
     "A part of a page"
     document: Stored
@@ -83,7 +83,7 @@ def _with_word(view: View, word: str) -> tuple[set[int], list[int]]:
     if passages is None: return set(), []
     return set(np.frombuffer(view.index.arrays["document"], "<u4")[passages].tolist()), passages.tolist()
 
-# %% ../../nbs/retrieve/45d_find_quote.ipynb #7e584c09
+# %% ../../nbs/retrieve/45d_find_quote.ipynb #a806ea46
 def _lines(text: str, low: int, high: int, margin: int) -> list[int]:
     "Start and end of the whole lines around a stretch of a page, `margin` characters to both sides"
     stop = text.find("\n", min(len(text), high+margin))
@@ -132,7 +132,7 @@ def _may_hold(view: View, quote: str, documents: list[Stored], as_it_stands: boo
     rarest = min(known, key=lambda word: (len(word) < 3, not known[word][1], len(known[word][1])))
     yield from _parts(view, [document for document in documents if document.id in everywhere], rarest, known[rarest][1], 2*len(quote)+200, as_it_stands)
 
-# %% ../../nbs/retrieve/45d_find_quote.ipynb #f636b1fe
+# %% ../../nbs/retrieve/45d_find_quote.ipynb #6f6bea22
 _LONG = 2_000 # characters of a line that is cited whole
 
 def _lines_around(text: str, start: int, end: int) -> tuple[Span, str]:
@@ -145,7 +145,7 @@ def _lines_around(text: str, start: int, end: int) -> tuple[Span, str]:
 
 def _place(part: _Part, found: Standing|Altered, fresh: str) -> Place:
     span,lines = _lines_around(part.text, found.start, found.end)
-    cited = part.document.cite(Span(span.first, span.last, part.page, span.chars), lines)
+    cited = part.document.cite(Span(span.first, span.last, part.page, span.chars), text_hash(lines))
     return Place(citation=cited, text=lines, freshness=fresh, **_said(found, part.text))
 
 def _said(found: Standing|Altered, text: str) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def _said(found: Standing|Altered, text: str) -> dict[str, Any]:
     if isinstance(found, Standing): return dict(words=words, match="typographic" if found.differences else "exact", differences=found.differences)
     return dict(words=words, match="altered", changes=found.changes, shown=found.shown, likeness=found.likeness)
 
-# %% ../../nbs/retrieve/45d_find_quote.ipynb #104001cc
+# %% ../../nbs/retrieve/45d_find_quote.ipynb #c3bafdbf
 _MOST_PLACES,_LIKELY,_MARGIN = 1_000, 40, 300 # places that are counted; passages that are compared; characters around them
 
 def _standing_in(view: View, quote: str, documents: list[Stored], as_it_stands: bool, end: float) -> Iterator[tuple[_Part, Standing]]:
@@ -175,7 +175,7 @@ def _altered_in(view: View, quote: str, documents: list[Stored]) -> list[tuple[_
         found.setdefault((part.document.id, part.page, near.start), (part, near))
     return sorted(found.values(), key=lambda each: -each[1].likeness)
 
-# %% ../../nbs/retrieve/45d_find_quote.ipynb #c7a08eb8
+# %% ../../nbs/retrieve/45d_find_quote.ipynb #42fa69d7
 def _receipt(view: View, asked: Request, sources: list[str], documents: list[Stored], notes: list[str]) -> Scope:
     unreadable = view.unreadable(sources, path_filter(asked.paths) if asked.paths else lambda path: True)
     if unreadable: notes = [*notes, f"{counted(unreadable, 'file')} in scope could not be read when the index was built; 'mimirag status --unreadable' lists them"]
@@ -213,7 +213,7 @@ def find_quote(
     outcome = "found" if found else "altered" if near else "degraded" if scope.notes or not documents else "absent"
     return Quotation(quote=quote, outcome=outcome, items=items, places=len(found), scope=scope, generation=view.index.generation)
 
-# %% ../../nbs/retrieve/45d_find_quote.ipynb #db175d84
+# %% ../../nbs/retrieve/45d_find_quote.ipynb #a679eda7
 def _in_record(item: Evidence, quote: str) -> Place|None:
     "Where a record that was found has a quotation"
     found = next(standing(item.text, quote), None) or closest(item.text, quote)

@@ -53,6 +53,7 @@ def cite_lines(
     if declared is None: raise UsageError(f"source: there is no {source!r}; allowed: {', '.join(profile.sources)}")
     if declared.kind=="records": raise UsageError(f"source: {source!r} holds records, which have no lines; its records are found by searching")
     if not isinstance(path, str) or not admits(declared, path): raise UsageError(f"path: the profile does not admit {path!r} in source {source!r}")
+    if declared.kind=="code" and page is not None: raise UsageError(f"page: {path} has no pages")
     if declared.kind=="code": return _cite_code(profile, declared, pins.get(source) or resolver.repositories.refs.now(source), path, lines)
     data,_ = read_file(profile.root(source), path, profile.limits.file_bytes)
     file = sha256(data)
@@ -78,10 +79,10 @@ def _cite_code(profile: Profile, source: Code, pinned: str|tuple[str, str], path
 _LONG,_AROUND = 2_000, 200 # characters of a line that is cited whole; characters around a string in a longer one
 
 def _match(document: Stored, page: int|None, number: int, marks: tuple, line: str) -> Match:
-    if len(line) <= _LONG: return Match(citation=document.cite(Span(number, number, page), line), text=line, marks=marks)
+    if len(line) <= _LONG: return Match(citation=document.cite(Span(number, number, page), text_hash(line)), text=line, marks=marks)
     start,end = marks[0] if marks else (0, 0)
     start,end = max(0, start-_AROUND), min(len(line), max(end, start+1)+_AROUND)
-    return Match(citation=document.cite(Span(number, number, page, (start+1, end)), line[start:end]), text=line[start:end], marks=tuple((a-start, b-start) for a,b in marks if start <= a and b <= end))
+    return Match(citation=document.cite(Span(number, number, page, (start+1, end)), text_hash(line[start:end])), text=line[start:end], marks=tuple((a-start, b-start) for a,b in marks if start <= a and b <= end))
 
 def grep(
     view: View,         # Index and profile
@@ -92,12 +93,14 @@ def grep(
     "Every line of the indexed texts that holds a string; raises `UsageError` for what cannot be searched for"
     check_wanted(wanted)
     matches = path_filter(asked.paths) if asked.paths else lambda path: True
-    sources = [id for id,source in view.profile.sources.items() if (asked.sources is None or id in asked.sources) and (asked.kinds is None or source.kind in asked.kinds) and source.kind!="records"]
+    scope = [id for id,source in view.profile.sources.items() if (asked.sources is None or id in asked.sources) and (asked.kinds is None or source.kind in asked.kinds)]
+    sources = [id for id in scope if view.profile.sources[id].kind!="records"]
     admitted = None if view.unchanged else {id for id,_,_,allowed in view.documents if allowed}
     documents = [document for document in view.index.stored() if document.source in sources and matches(document.path) and (admitted is None or document.id in admitted)]
     lines,complete = scan_bounded(view.index, documents, wanted, asked.limit, seconds)
     known = {document.id: document for document in documents}
-    notes = [f"source {id!r} is not in the index yet; run 'mimirag index'" for id in sources if id not in view.indexed]
+    notes = [f"source {id!r} holds records, which are found by searching and not looked through here" for id in scope if id not in sources]
+    notes += [f"source {id!r} is not in the index yet; run 'mimirag index'" for id in sources if id not in view.indexed]
     notes += [f"source {id!r} could not be read when the index was built: {view.indexed[id].problem}" for id in sources if id in view.indexed and view.indexed[id].problem]
     unreadable = view.unreadable(sources, matches)
     if unreadable: notes.append(f"{unreadable:,} of the files in scope could not be read when the index was built; 'mimirag status --unreadable' lists them")

@@ -13,8 +13,10 @@ from typing import Any, Mapping
 from .records import Record
 
 # %% ../../nbs/sources/17b_dated.ipynb #93d19e16
-_ISO = re.compile(r"\s*(\d{4})(?:-(\d\d)(?:-(\d\d))?)?(?![\d-])")
-_BASIC = re.compile(r"\s*(\d{4})(\d\d)(\d\d)(?!\d)")
+_DAY = re.compile(r"\s*([0-9]{4})([-/.]?)([0-9]{2})\2([0-9]{2})(?![0-9])")
+_MONTH = re.compile(r"\s*([0-9]{4})(?:-([0-9]{2}))?(?![0-9/.-])")
+_MAIL = re.compile(r"\s*(?:[A-Z][a-z]{2},\s+)?([0-9]{1,2}) ([A-Z][a-z]{2})[a-z]* ([0-9]{4})(?![0-9])")
+_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _SECONDS = 10**11 # seconds since 1970 reach this in the year 5138; larger numbers are milliseconds, microseconds or nanoseconds
 
@@ -29,9 +31,10 @@ def day_of(
     "The day that a value means, `None` where it means none"
     if isinstance(value, bool) or not isinstance(value, (str, int, float)): return None
     if isinstance(value, str):
-        found = _BASIC.match(value) or _ISO.match(value)
-        if found: return _in_calendar(*found.groups())
-        if not re.fullmatch(r"\s*\d{9,19}(?:\.\d+)?\s*", value): return None
+        if found := _DAY.match(value): return _in_calendar(found[1], found[3], found[4])
+        if found := _MONTH.match(value): return _in_calendar(found[1], found[2], None)
+        if found := _MAIL.match(value): return _in_calendar(found[3], f"{_MONTHS.index(found[2])+1:02}", found[1].zfill(2)) if found[2] in _MONTHS else None
+        if not re.fullmatch(r"\s*[0-9]{9,19}(?:\.[0-9]+)?\s*", value): return None
         value = float(value)
     if 1000 <= value <= 9999 and value==int(value): return _in_calendar(str(int(value)), None, None)
     if 10_000_101 <= value <= 99_991_231 and value==int(value) and (day := _in_calendar(str(int(value))[:4], str(int(value))[4:6], str(int(value))[6:])): return day

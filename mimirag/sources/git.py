@@ -8,8 +8,10 @@ __all__ = ['MOST_TREE', 'Repository', 'open_repository', 'Found', 'ask', 'commit
 # %% ../../nbs/sources/15_git.ipynb #942f7715
 import hashlib, os, re, select, shutil, subprocess, tempfile, time
 from pathlib import Path
-from typing import Iterable, Iterator, NamedTuple
+from typing import Any, Iterable, Iterator, NamedTuple
 from ..evidence.errors import NotInRepository, SourceError, one_line
+try: import resource
+except ImportError: resource = None # Windows
 
 # %% ../../nbs/sources/15_git.ipynb #1999f1a1
 def _first_line(path: Path, most: int = 4_096) -> str|None:
@@ -28,6 +30,7 @@ class Repository(NamedTuple):
     folder: Path # As the profile has it
     git: Path    # Where its HEAD is
     common: Path # Where its objects and refs are
+    stores: tuple[Path, ...] # Folders with its objects: its own, and those it borrows from within itself
 
 def open_repository(
     folder: str|os.PathLike # What the profile declares
@@ -41,8 +44,7 @@ def open_repository(
     if git==dot and not _inside(dot, folder): raise SourceError(f"{folder}: its .git is a link to {os.path.realpath(dot)}; declare the folder it lies in")
     common = _common(git, dot)
     if not (common/"objects").is_dir(): raise SourceError(f"{folder}: this is not a git repository: it has no objects")
-    _keeps_to_itself(folder, common)
-    return Repository(folder, git, common)
+    return Repository(folder, git, common, _stores(folder, common))
 
 def _linked(dot: Path) -> Path:
     "The place that a file `.git` names, if that place names it back"
@@ -69,23 +71,25 @@ def _common(git: Path, dot: Path) -> Path:
     return common
 
 # %% ../../nbs/sources/15_git.ipynb #a29188b2
-def _keeps_to_itself(folder: Path, common: Path):
-    "Raise `SourceError` where objects or refs are somewhere else"
-    objects = common/"objects"
-    try: links = [path for path in (objects, common/"refs", common/"packed-refs", *objects.iterdir(), *(objects/"pack").glob("*")) if path.is_symlink() and not _inside(path, common)]
-    except OSError as error: raise SourceError(f"{folder}: its objects cannot be read ({error.strerror})") from None
-    if links: raise SourceError(f"{folder}: {links[0].relative_to(common)} is a link to {os.path.realpath(links[0])}; what lies outside a repository is not read")
-    _own_alternates(folder, common, objects, 5)
+def _leaves(path: Path, folder: Path) -> bool: return path.is_symlink() and not _inside(path, folder)
 
-def _own_alternates(folder: Path, common: Path, objects: Path, depth: int):
+def _stores(folder: Path, common: Path) -> tuple[Path, ...]:
+    "Folders with the objects of a repository; raises `SourceError` where objects or refs are somewhere else"
+    try: return tuple(dict.fromkeys(_followed(folder, common, common/"objects", 5)))
+    except OSError as error: raise SourceError(f"{folder}: its objects cannot be read ({error.strerror})") from None
+
+def _followed(folder: Path, common: Path, objects: Path, depth: int) -> Iterator[Path]:
+    "A folder of objects, and those that it borrows from"
+    links = [path for path in (objects, common/"refs", common/"packed-refs", *objects.iterdir(), *(objects/"pack").glob("*")) if _leaves(path, common)]
+    if links: raise SourceError(f"{folder}: {os.path.relpath(links[0], common)} is a link to {os.path.realpath(links[0])}; what lies outside a repository is not read")
+    yield objects
     said = objects/"info/alternates"
     if not said.exists(): return
     if not depth or not said.is_file() or said.stat().st_size > 65_536 or not _inside(said, common): raise SourceError(f"{folder}: its objects/info/alternates cannot be followed")
-    for line in filter(None, os.fsdecode(said.read_bytes()).split("\n")):
-        other = objects/line
-        if line.startswith("#"): continue
-        if line.startswith('"') or not _inside(other, common): raise SourceError(f"{folder}: it borrows objects of {one_line(line)}; what lies outside a repository is not read; run 'git repack -a -d' in it and remove objects/info/alternates")
-        _own_alternates(folder, common, other, depth-1)
+    for line in os.fsdecode(said.read_bytes()).split("\n"):
+        if not line or line.startswith("#"): continue
+        if line.startswith('"') or not _inside(objects/line, common): raise SourceError(f"{folder}: it borrows objects of {one_line(line)}; what lies outside a repository is not read; run 'git repack -a -d' in it and remove objects/info/alternates")
+        if (objects/line).is_dir(): yield from _followed(folder, common, objects/line, depth-1)
 
 # %% ../../nbs/sources/15_git.ipynb #ef4261bd
 _SETTINGS = {"core.commitGraph": "false", "core.multiPackIndex": "false", "core.fsmonitor": "false", "core.hooksPath": os.devnull, "protocol.allow": "never", "core.packedGitWindowSize": "16m", "core.packedGitLimit": "256m"}
@@ -104,6 +108,16 @@ def _command(repository: Repository, *arguments: str) -> list[str]:
     settings = [part for name,value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
     return [_program(), f"--git-dir={os.path.abspath(repository.git)}", "--no-replace-objects", "--literal-pathspecs", *settings, *arguments]
 
+_MEMORY = 2**30 # bytes of a git process, beside the files it maps
+
+def _start(repository: Repository, *arguments: str, errors: Any) -> subprocess.Popen:
+    "Run git, with bounded memory where the system can bound it: a commit is read whole before its size is known to us"
+    try: process = subprocess.Popen(_command(repository, *arguments), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, cwd="/", env=_environment(), bufsize=0)
+    except OSError as error: raise SourceError(f"git cannot be run ({error.strerror})") from None
+    try: resource.prlimit(process.pid, resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
+    except (AttributeError, OSError): pass # not Linux, or it has ended
+    return process
+
 def _why(said: str) -> str: return one_line(next((line.removeprefix("fatal: ").removeprefix("error: ") for line in said.splitlines() if line.strip()), "git gave no answer"))[:300]
 
 # %% ../../nbs/sources/15_git.ipynb #2030b2b3
@@ -121,11 +135,12 @@ def ask(
     "Kinds and sizes of objects; raises `SourceError` where git cannot say"
     names = list(names)
     if any("\n" in name or "\0" in name for name in names): raise SourceError("a name of an object holds a line end")
-    try: done = subprocess.run(_command(repository, "cat-file", "--batch-check"), input="".join(name+"\n" for name in names).encode("utf-8", "surrogateescape"), capture_output=True, cwd="/", env=_environment(), timeout=seconds)
-    except subprocess.TimeoutExpired: raise SourceError(f"{repository.folder}: git did not answer within {seconds:g} s") from None
-    except OSError as error: raise SourceError(f"git cannot be run ({error.strerror})") from None
-    rows = done.stdout.decode("utf-8", "surrogateescape").split("\n")[:-1]
-    if done.returncode or len(rows)!=len(names): raise SourceError(f"{repository.folder}: {_why(done.stderr.decode('utf-8', 'replace'))}")
+    with _start(repository, "cat-file", "--batch-check", errors=subprocess.PIPE) as process:
+        try: said,errors = process.communicate("".join(name+"\n" for name in names).encode("utf-8", "surrogateescape"), timeout=seconds)
+        except subprocess.TimeoutExpired: raise SourceError(f"{repository.folder}: git did not answer within {seconds:g} s") from None
+        finally: process.kill() # nothing, where it has ended
+    rows = said.decode("utf-8", "surrogateescape").split("\n")[:-1]
+    if process.returncode or len(rows)!=len(names): raise SourceError(f"{repository.folder}: {_why(errors.decode('utf-8', 'replace'))}")
     return [_found(row) for row in rows]
 
 def _found(row: str) -> Found|None:
@@ -150,6 +165,12 @@ def object_id(kind: str, data: bytes, algorithm: str = "sha1") -> str:
     "Id of a git object, as git works it out (git-hash-object)"
     return hashlib.new(algorithm, b"%s %d\0" % (kind.encode(), len(data))+data, usedforsecurity=False).hexdigest()
 
+# %% ../../nbs/sources/15_git.ipynb #7c1341cd
+def _state(path: Path) -> tuple:
+    try: info = os.stat(path)
+    except OSError: return ()
+    return info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
+
 MOST_TREE = 64*2**20 # bytes of a commit or a tree
 
 class Objects:
@@ -168,15 +189,18 @@ class Objects:
         for stream in (process.stdin, process.stdout, self._errors): stream.close()
 
     def _started(self) -> subprocess.Popen:
+        now = [_state(folder) for store in self.repository.stores for folder in (store, store/"pack")]
+        if self._process is not None and now!=self._seen: self.close() # it still has packs open that a collection has removed
         if self._process is None:
-            self._errors = tempfile.TemporaryFile()
-            try: self._process = subprocess.Popen(_command(self.repository, "cat-file", "--batch"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, cwd="/", env=_environment(), bufsize=0)
-            except OSError as error: raise SourceError(f"git cannot be run ({error.strerror})") from None
+            self._seen,self._errors = now, tempfile.TemporaryFile()
+            self._process = _start(self.repository, "cat-file", "--batch", errors=self._errors)
         return self._process
 
     def _some(self, process: subprocess.Popen, end: float) -> bytes:
         "The next bytes of git's answer"
-        ready,_,_ = select.select([process.stdout], [], [], max(0.0, end-time.monotonic()))
+        poll = select.poll() # `select` itself ends at 1,024 open files
+        poll.register(process.stdout, select.POLLIN)
+        ready = poll.poll(1000*max(0.0, end-time.monotonic()))
         data = os.read(process.stdout.fileno(), 2**20) if ready else b""
         if data: return data
         said = "" if not ready else self._said()
@@ -196,6 +220,8 @@ class Objects:
     ) -> bytes:
         "An object that is what its id says; raises `NotInRepository`, or another `SourceError`"
         if not _ID.fullmatch(id): raise SourceError(f"{id!r} is not the id of an object")
+        for store in self.repository.stores:
+            if _leaves(store/id[:2]/id[2:], self.repository.common): raise SourceError(f"{self.repository.folder}: {kind} {id} is a link to {os.path.realpath(store/id[:2]/id[2:])}; what lies outside a repository is not read")
         process,end = self._started(), time.monotonic()+self.seconds
         try: process.stdin.write(id.encode()+b"\n")
         except BrokenPipeError: pass # its end is noticed when it is read from
@@ -205,7 +231,7 @@ class Objects:
         if found is None: raise NotInRepository(f"{self.repository.folder}: {kind} {id} is not in it")
         if found.size > limit:
             self.close() # rather than read all of it
-            raise SourceError(f"it has {found.size:,} bytes, more than the limit of {limit:,}")
+            raise SourceError(f"{'it' if kind=='blob' else f'{kind} {id}'} has {found.size:,} bytes, more than the limit of {limit:,}")
         while len(answer) < line+1+found.size+1: answer += self._some(process, end)
         data = bytes(answer[line+1:line+1+found.size])
         if found.kind!=kind: raise NotInRepository(f"{self.repository.folder}: {id} is a {found.kind}, not a {kind}")
@@ -213,19 +239,14 @@ class Objects:
         return data
 
 # %% ../../nbs/sources/15_git.ipynb #9ce01b97
-def _state(path: Path) -> tuple:
-    try: info = os.stat(path)
-    except OSError: return ()
-    return info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
-
 def _places(repository: Repository, ref: str, depth: int = 5) -> Iterator[Path]:
     "Files that may say what a name stands for (gitrevisions), and those it is led on to"
     for base in dict.fromkeys((repository.git, repository.common)):
-        for place in (ref, f"refs/{ref}", f"refs/tags/{ref}", f"refs/heads/{ref}", f"refs/remotes/{ref}", f"refs/remotes/{ref}/HEAD"):
+        for place in (ref, ref.removeprefix("main-worktree/"), f"refs/{ref}", f"refs/tags/{ref}", f"refs/heads/{ref}", f"refs/remotes/{ref}", f"refs/remotes/{ref}/HEAD"):
             if place.endswith(".lock"): continue
             yield base/place
             said = _first_line(base/place) or ""
-            if said.startswith("ref: ") and depth and ".." not in said: yield from _places(repository, said.removeprefix("ref: ").strip(), depth-1)
+            if said.startswith("ref:") and depth and ".." not in said: yield from _places(repository, said.removeprefix("ref:").strip(), depth-1) # git asks for no space there
 
 def ref_stamp(
     repository: Repository,

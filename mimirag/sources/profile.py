@@ -66,7 +66,7 @@ _PLACES = ("commit", "path", "line", "last")
 
 def check_ref(ref: str) -> str:
     "`ref`, if it is the name of a branch or a tag, or an id (git-check-ref-format); otherwise a `ValueError` that says so"
-    if not _REF.fullmatch(ref) or ".." in ref or "@{" in ref or "//" in ref or ref.endswith(("/", ".", ".lock")) or ref.startswith("/"):
+    if not _REF.fullmatch(ref) or ref=="@" or ".." in ref or "@{" in ref or "//" in ref or ref.endswith(("/", ".", ".lock")) or ref.startswith("/"):
         raise ValueError(f"{ref!r} is not a name; allowed: a branch, a tag, HEAD, or the id of a commit")
     return ref
 

@@ -34,7 +34,7 @@ def _decoded(data: bytes) -> str|bytes:
 
 class Database:
     "An SQLite file, read-only; used by one thread"
-    def __init__(self, folder: str|os.PathLike, path: str): self.folder,self.path,self._connection,self._inode = Path(folder), path, None, None
+    def __init__(self, folder: str|os.PathLike, path: str): self.folder,self.path,self._connection,self._inode,self._times = Path(folder), path, None, None, 0
 
     def close(self):
         if self._connection is not None: self._connection.close()
@@ -46,7 +46,7 @@ class Database:
         if self._connection is None:
             where = quote(os.fsencode(os.path.abspath(self.folder/self.path)))
             self._connection = sqlite3.connect(f"file:{where}?mode=ro", uri=True, timeout=2.0, isolation_level=None)
-            self._connection.text_factory,self._inode = _decoded, state.inode
+            self._connection.text_factory,self._inode,self._times = _decoded, state.inode, self._times+1
             self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
             for pragma in ("query_only=ON", "trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0"): self._connection.execute(f"PRAGMA {pragma}").fetchall()
         return self._connection
@@ -64,7 +64,7 @@ class Database:
 
     def state(self) -> tuple:
         "Another value after every change"
-        with self.asked() as connection: return connection.execute("PRAGMA data_version").fetchone()[0], *file_state(self.folder, self.path)
+        with self.asked() as connection: return self._times, connection.execute("PRAGMA data_version").fetchone()[0], *file_state(self.folder, self.path)
 
     def columns(self, table: str) -> list[tuple[str, bool]]:
         "Name of each column, and whether it is of the primary key; raises `SourceError` where there is no such table"
@@ -130,7 +130,7 @@ class Rows(Database):
         id = self._id()
         number = int(record_id) if record_id.removeprefix("-").isdecimal() and record_id.isascii() and abs(int(record_id)) < 2**63 else None
         with self.asked() as connection:
-            rows = connection.execute(f"SELECT * FROM {quoted_name(self.table)} WHERE {quoted_name(id)} IN (?, ?) LIMIT 3", (record_id, number)) # of a number in a column without a type, both forms
+            rows = connection.execute(f"SELECT * FROM {quoted_name(self.table)} WHERE {quoted_name(id)} IN (?, ?) AND CAST({quoted_name(id)} AS TEXT)=? COLLATE BINARY LIMIT 3", (record_id, number, record_id)) # of a number in a column without a type, both forms; of text, exactly this one
             names = [column[0] for column in rows.description]
             same = [row for row in rows.fetchall() if isinstance(value := row[names.index(id)], (str, int)) and str(value)==record_id]
         if not same: raise KeyError(record_id)

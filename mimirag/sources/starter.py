@@ -67,6 +67,19 @@ exclude = {exclude}
 # [limits]   # what one file may cost before it is listed as unreadable
 # file_bytes = 67108864
 # seconds = 120
+
+# Two other kinds of source: the files of a git repository at a commit, and records that are asked live.
+# [[source]]
+# id = "code"
+# kind = "code"
+# repo = "."   # folder of a clone
+# ref = "HEAD"   # a branch, a tag or a commit; looked up by each 'mimirag index'
+#
+# [[source]]
+# id = "tickets"
+# kind = "records"
+# store = "jsonl"   # or "sqlite" (with 'table'), "mlflow", "package.module:factory"
+# path = "tickets.jsonl"
 """
 
 def starter(
