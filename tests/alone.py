@@ -2,9 +2,12 @@
 import json, os, subprocess, sys, tempfile
 from pathlib import Path
 
+said = [] # on standard error
+
 def mimirag(*arguments, expect=0):
     done = subprocess.run([str(Path(sys.executable).with_name("mimirag")), *arguments], capture_output=True, text=True)
     assert done.returncode==expect, (arguments, done.returncode, done.stdout, done.stderr)
+    said.append(done.stderr)
     return done.stdout
 
 import mimirag as package
@@ -20,4 +23,7 @@ with tempfile.TemporaryDirectory() as home:
     found = json.loads(mimirag("search", "relief", "valve", "--json"))["items"][0]
     assert "verified · current" in mimirag("resolve", found["id"])
     mimirag("doctor")
+    assert "exact" in mimirag("quote", "It opens at 6.2 bar.")
+    assert mimirag("mcp", expect=3)=="" and 'pip install "mimirag[mcp]"' in said[-1], "the server without the extra says what to install, and nothing on standard output"
+    assert "--profile" in mimirag("mcp", "--print-config", "cursor")
 print("the wheel works alone")

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['Desk', 'search', 'grep', 'read', 'resolve', 'find_quote', 'sources', 'call', 'lane']
 
-# %% ../../nbs/84b_mcp_calls.ipynb #f0cea1b9
+# %% ../../nbs/84b_mcp_calls.ipynb #e006febf
 import os, sys, threading
 from typing import Any
 from cachetools import LRUCache
@@ -17,7 +17,7 @@ from ..evidence.verdict import Verdict
 from .fence import BUDGET, Answer, Item, brief, digest_of, fenced, page, read_cursor, size, write_cursor
 from .tools import Asked, asked_of
 
-# %% ../../nbs/84b_mcp_calls.ipynb #1e17d1ce
+# %% ../../nbs/84b_mcp_calls.ipynb #af55c6a4
 _MOST_GIVEN = 20_000 # citations that are remembered
 
 class Desk:
@@ -50,7 +50,7 @@ class Desk:
             if self._kb is not None: self._kb.close()
             self._kb = None
 
-# %% ../../nbs/84b_mcp_calls.ipynb #db3e1a45
+# %% ../../nbs/84b_mcp_calls.ipynb #51aa9ae6
 def _there(**fields: Any) -> dict[str, Any]:
     "Fields that have something in them"
     return {name: value for name,value in fields.items() if value is not None and value!="" and value!=[] and value!=()}
@@ -84,7 +84,7 @@ def search(desk: Desk, asked: Asked) -> Answer:
     if not reply.items: head += "; try other words, or 'sources' to see what is here"
     return page(head, fields, "items", (_passage(desk, item) for item in reply.items[at:]), max(0, len(reply)-at), lambda kept: write_cursor(reply.generation, name, at+kept), desk.budget)
 
-# %% ../../nbs/84b_mcp_calls.ipynb #c78c918e
+# %% ../../nbs/84b_mcp_calls.ipynb #ca9ba17d
 def _line(desk: Desk, match: Match) -> Item:
     cited = match.citation
     fields = dict(desk.given(cited), **_there(source=cited.source, path=cited.path, page=cited.page), line=cited.lines[0], text=match.text)
@@ -98,7 +98,7 @@ def grep(desk: Desk, asked: Asked) -> Answer:
     head = f"{counted(len(found), 'line')}{'' if found.complete else ', and there may be more'}, in the texts of {counted(found.documents, 'document')}"
     return page(head, fields, "matches", (_line(desk, match) for match in found.items[at:]), max(0, len(found)-at), lambda kept: write_cursor(found.generation, name, at+kept), desk.budget, around=fenced)
 
-# %% ../../nbs/84b_mcp_calls.ipynb #6777819b
+# %% ../../nbs/84b_mcp_calls.ipynb #4aa359a3
 def _numbered(reading: Reading) -> str:
     width,some = len(str(reading.lines[-1].number)), not all(line.cited for line in reading.lines)
     return "\n".join(f"{'>' if line.cited and some else ' '}{line.number:>{width}}| {line.text}" for line in reading.lines)
@@ -126,7 +126,7 @@ def _read_cited(desk: Desk, asked: Asked) -> Answer:
         wanted = reading.model_copy(update=dict(lines=tuple(line for line in reading.lines if first <= line.number <= last)))
     return answer
 
-# %% ../../nbs/84b_mcp_calls.ipynb #bfa0abe5
+# %% ../../nbs/84b_mcp_calls.ipynb #eec62c10
 def _read_file(desk: Desk, asked: Asked) -> Answer:
     from mimirag.retrieve.lines import MOST_LINES
     whole = desk.kb.read_path(asked.source, asked.path, asked.lines or None, asked.page or None)
@@ -147,7 +147,7 @@ def read(desk: Desk, asked: Asked) -> Answer:
     if not (asked.source and asked.path): raise UsageError("give a citation, or source and path; 'sources' lists the sources, 'search' finds paths")
     return _read_file(desk, asked)
 
-# %% ../../nbs/84b_mcp_calls.ipynb #94dde778
+# %% ../../nbs/84b_mcp_calls.ipynb #f3d4c49a
 def _verdict(desk: Desk, number: int, verdict: Verdict) -> Item:
     text,shown = _text(verdict.text, desk.budget) if verdict.text is not None else ({}, "")
     moved = desk.given(verdict.relocated) if verdict.relocated else {}
@@ -169,7 +169,7 @@ def resolve(desk: Desk, asked: Asked) -> Answer:
     items = (_verdict(desk, number, verdict) for number,verdict in enumerate(verdicts, at+1))
     return page(head, dict(holds=not bad), "verdicts", items, len(verdicts), lambda kept: write_cursor(generation, name, at+kept), desk.budget, failed=bool(bad))
 
-# %% ../../nbs/84b_mcp_calls.ipynb #5a0389af
+# %% ../../nbs/84b_mcp_calls.ipynb #9455de55
 def _quoted(desk: Desk, place: Any) -> Item:
     text,shown = _text(place.text, desk.budget)
     changes = [dict(quoted=quoted, there=there) for quoted,there in place.changes]
@@ -181,7 +181,7 @@ def find_quote(desk: Desk, asked: Asked) -> Answer:
     kb,name = desk.kb, digest_of("find_quote", asked.model_dump())
     found = kb.find_quote(asked.text, asked.limit, asked.sources or None, asked.paths or None, asked.kinds or None)
     at = read_cursor(asked.cursor, found.generation, name)
-    says = dict(found=f"it stands in {counted(found.places, 'place')}", altered="it does not stand as quoted; what is most like it does", absent="nothing like it stands anywhere in scope", degraded="it was not found, but something in scope could not be searched, so nothing is proven")
+    says = dict(found=f"it stands in {counted(found.places, 'place')}", altered="it does not stand as quoted; what is most like it does", absent="it does not stand in scope, and none of the likeliest passages holds anything like it", degraded="it was not found, but something in scope could not be searched, so nothing is proven")
     head = f"{found.outcome}: {says[found.outcome]}; searched: {found.scope.counts or 'nothing'}"
     return page(head, dict(outcome=found.outcome, places=found.places, **_counts(found.scope, found.generation)), "items", (_quoted(desk, place) for place in found.items[at:]), max(0, len(found)-at),
                 lambda kept: write_cursor(found.generation, name, at+kept), desk.budget)
@@ -200,7 +200,7 @@ def sources(desk: Desk, asked: Asked) -> Answer:
     if missing: head += f"\n{counted(len(missing), 'file')} could not be read:"
     return page(head, fields, "unreadable", (_unreadable(*each) for each in missing[at:]), max(0, len(missing)-at), lambda kept: write_cursor(status.generation, name, at+kept), desk.budget, around=fenced)
 
-# %% ../../nbs/84b_mcp_calls.ipynb #e2f7c759
+# %% ../../nbs/84b_mcp_calls.ipynb #0ffc477d
 _DOES = dict(search=search, grep=grep, read=read, resolve=resolve, find_quote=find_quote, sources=sources)
 
 def _next_step(error: MimiRAGError) -> str:

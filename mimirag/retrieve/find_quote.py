@@ -5,11 +5,11 @@
 # %% auto #0
 __all__ = ['Place', 'Quotation', 'find_quote', 'with_quoted_records']
 
-# %% ../../nbs/retrieve/45d_find_quote.ipynb #f3d5e6d8
+# %% ../../nbs/retrieve/45d_find_quote.ipynb #ea0037e0
 import time
-from functools import reduce
-from itertools import accumulate
-from typing import Any, Iterator, Literal
+from collections import defaultdict
+from itertools import accumulate, islice
+from typing import Any, Iterable, Iterator, Literal, NamedTuple
 from pydantic import computed_field
 from ..evidence.citation import Citation
 from ..evidence.errors import one_line
@@ -25,7 +25,7 @@ from .quotes import Altered, Standing, bare_quote, closest, standing
 from .search import Request, View, _source_notes, filters_of, freshness
 from ..sources.admission import path_filter
 
-# %% ../../nbs/retrieve/45d_find_quote.ipynb #2695984f
+# %% ../../nbs/retrieve/45d_find_quote.ipynb #5fb03fa0
 class Place(Shown):
     "A place where a quotation stands, as it was given or otherwise"
     citation: Citation                       # Of the lines it stands in
@@ -60,7 +60,15 @@ class Quotation(Shown):
     def __getitem__(self, at): return self.items[at]
     def __str__(self): return "\n".join([one_line(f"{self.outcome}: “{self.quote}”; searched: {self.scope.counts}"), *map(str, self.items), *map(one_line, self.scope.notes)])
 
-# %% ../../nbs/retrieve/45d_find_quote.ipynb #d45d8624
+# %% ../../nbs/retrieve/45d_find_quote.ipynb #71d87996
+class _Part(NamedTuple):
+    "A part of a page"
+    document: Stored
+    page: int|None
+    text: str      # Of the whole page
+    start: int
+    end: int
+
 def _in_scope(view: View, asked: Request) -> tuple[list[str], list[Stored]]:
     "Sources and documents that the profile and the request allow"
     matches = path_filter(asked.paths) if asked.paths else lambda path: True
@@ -68,16 +76,63 @@ def _in_scope(view: View, asked: Request) -> tuple[list[str], list[Stored]]:
     admitted = None if view.unchanged else {id for id,_,_,allowed in view.documents if allowed}
     return sources, [document for document in view.index.stored() if document.source in sources and matches(document.path) and (admitted is None or document.id in admitted)]
 
-def _with_all_words(view: View, quote: str, documents: list[Stored]) -> list[Stored]:
-    "Documents that hold every word of a quotation"
+def _with_word(view: View, word: str) -> tuple[set[int], list[int]]:
+    "Numbers of the documents and of the passages that hold a word, by the index"
     import numpy as np
-    owner = np.frombuffer(view.index.arrays["document"], "<u4")
-    sets = [np.unique(owner[passages]) for word in dict.fromkeys(WORD.findall(quote)) if (passages := with_word(view.index, word)) is not None]
-    if not sets: return documents
-    holding = set(reduce(np.intersect1d, sets).tolist())
-    return [document for document in documents if document.id in holding]
+    passages = with_word(view.index, word)
+    if passages is None: return set(), []
+    return set(np.frombuffer(view.index.arrays["document"], "<u4")[passages].tolist()), passages.tolist()
 
-# %% ../../nbs/retrieve/45d_find_quote.ipynb #15aafb8f
+# %% ../../nbs/retrieve/45d_find_quote.ipynb #a806ea46
+def _lines(text: str, low: int, high: int, margin: int) -> list[int]:
+    "Start and end of the whole lines around a stretch of a page, `margin` characters to both sides"
+    stop = text.find("\n", min(len(text), high+margin))
+    return [text.rfind("\n", 0, max(0, low-margin))+1, len(text) if stop < 0 else stop]
+
+def _windows(text: str, spans: list[Span], margin: int) -> list[list[int]]:
+    "The same around passages"
+    if not spans: return []
+    starts = list(accumulate((len(line)+1 for line in text.split("\n")), initial=0))
+    bounds = lambda span: (starts[span.first-1]+span.chars[0]-1, starts[span.first-1]+span.chars[1]) if span.chars else (starts[span.first-1], starts[min(len(starts)-1, span.last)])
+    return [_lines(text, *bounds(span), margin) for span in spans]
+
+def _merged(windows: list[list[int]]) -> list[list[int]]:
+    merged = []
+    for low,high in sorted(windows):
+        if merged and low <= merged[-1][1]: merged[-1][1] = max(merged[-1][1], high)
+        else: merged.append([low, high])
+    return merged
+
+def _parts(view: View, documents: list[Stored], word: str, passages: list[int], margin: int, as_it_stands: bool) -> Iterator[_Part]:
+    "Parts of pages around passages, and around a word as it stands"
+    chosen,spans = {document.id for document in documents}, defaultdict(list)
+    for passage in view.index.passages(passages).values():
+        if passage.document in chosen: spans[passage.document, passage.span.page].append(passage.span)
+    for document in documents:
+        go_on()
+        for page,text in view.index.pages(document.extraction):
+            windows = _windows(text, spans[document.id, page], margin)+[_lines(text, at, at+len(word), margin) for at in (_finds(text, word) if as_it_stands else ())]
+            yield from (_Part(document, page, text, low, high) for low,high in _merged(windows))
+
+def _finds(text: str, word: str) -> Iterator[int]:
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at+len(word))
+
+def _may_hold(view: View, quote: str, documents: list[Stored], as_it_stands: bool) -> Iterator[_Part]:
+    "Parts of pages that may hold a quotation: by the index, or also by the sieves"
+    known = {word: _with_word(view, word) for word in dict.fromkeys(WORD.findall(quote))}
+    if not known: return
+    holding = [ids for ids,_ in known.values()]
+    if as_it_stands:
+        may = {word: view.index.sieves.may_hold(word) for word in known}
+        holding = [ids|{document.id for document in documents if document.extraction in may[word]} for word,(ids,_) in known.items()]
+    everywhere = set.intersection(*holding)
+    rarest = min(known, key=lambda word: (len(word) < 3, not known[word][1], len(known[word][1])))
+    yield from _parts(view, [document for document in documents if document.id in everywhere], rarest, known[rarest][1], 2*len(quote)+200, as_it_stands)
+
+# %% ../../nbs/retrieve/45d_find_quote.ipynb #6f6bea22
 _LONG = 2_000 # characters of a line that is cited whole
 
 def _lines_around(text: str, start: int, end: int) -> tuple[Span, str]:
@@ -88,10 +143,10 @@ def _lines_around(text: str, start: int, end: int) -> tuple[Span, str]:
     if first==last and stop-begin > _LONG: return Span(first, last, chars=(start-begin+1, end-begin)), text[start:end]
     return Span(first, last), text[begin:stop]
 
-def _place(document: Stored, page: int|None, text: str, found: Standing|Altered, fresh: str) -> Place:
-    span,lines = _lines_around(text, found.start, found.end)
-    cited = document.cite(Span(span.first, span.last, page, span.chars), text_hash(lines))
-    return Place(citation=cited, text=lines, freshness=fresh, **_said(found, text))
+def _place(part: _Part, found: Standing|Altered, fresh: str) -> Place:
+    span,lines = _lines_around(part.text, found.start, found.end)
+    cited = part.document.cite(Span(span.first, span.last, part.page, span.chars), text_hash(lines))
+    return Place(citation=cited, text=lines, freshness=fresh, **_said(found, part.text))
 
 def _said(found: Standing|Altered, text: str) -> dict[str, Any]:
     "What is told of a place"
@@ -99,48 +154,40 @@ def _said(found: Standing|Altered, text: str) -> dict[str, Any]:
     if isinstance(found, Standing): return dict(words=words, match="typographic" if found.differences else "exact", differences=found.differences)
     return dict(words=words, match="altered", changes=found.changes, shown=found.shown, likeness=found.likeness)
 
-# %% ../../nbs/retrieve/45d_find_quote.ipynb #b6520122
-_MOST_PLACES,_LIKELY,_MARGIN = 1_000, 40, 3 # places that are counted; passages that are compared; lines around them
+# %% ../../nbs/retrieve/45d_find_quote.ipynb #c3bafdbf
+_MOST_PLACES,_LIKELY,_MARGIN = 1_000, 40, 300 # places that are counted; passages that are compared; characters around them
 
-def _standing_in(view: View, quote: str, documents: list[Stored], end: float) -> Iterator[tuple[Stored, int|None, str, Standing]]:
-    for document in documents:
-        go_on()
+def _standing_in(view: View, quote: str, documents: list[Stored], as_it_stands: bool, end: float) -> Iterator[tuple[_Part, Standing]]:
+    for part in _may_hold(view, quote, documents, as_it_stands):
         if time.monotonic() > end: raise TimeoutError
-        for page,text in view.index.pages(document.extraction):
-            for found in standing(text, quote): yield document, page, text, found
+        for found in standing(part.text[part.start:part.end], quote): yield part, found._replace(start=found.start+part.start, end=found.end+part.start)
 
-def _windows(view: View, quote: str, documents: list[Stored]) -> Iterator[tuple[Stored, int|None, str, int, str]]:
-    "Document, page, text of the page, and a part of it that may hold something like a quotation, with where it begins"
-    known,texts = {document.id: document for document in documents}, {}
-    hits = search_words(view.index, query_terms(quote, 64)[0], _LIKELY, list(known))[:_LIKELY]
-    passages = view.index.passages([hit.passage for hit in hits])
-    for hit in hits:
-        passage = passages[hit.passage]
-        key = passage.extraction, passage.span.page
-        if key not in texts:
-            text = view.index.page(*key)[0]
-            texts[key] = text, list(accumulate((len(line)+1 for line in text.split("\n")), initial=0))
-        text,starts = texts[key]
-        low,high = starts[max(0, passage.span.first-1-_MARGIN)], starts[min(len(starts)-1, passage.span.last+_MARGIN)]
-        if passage.span.chars: low,high = starts[passage.span.first-1]+passage.span.chars[0]-1, starts[passage.span.first-1]+passage.span.chars[1]
-        yield known[passage.document], passage.span.page, text, low, text[low:high].rstrip("\n")
-
-def _altered_in(view: View, quote: str, documents: list[Stored]) -> list[tuple[Stored, int|None, str, Altered]]:
+def _altered_in(view: View, quote: str, documents: list[Stored]) -> list[tuple[_Part, Altered]]:
     "The likest places, one for each stretch of text"
-    found = {}
-    for document,page,text,low,part in _windows(view, quote, documents):
+    hits,found = search_words(view.index, query_terms(quote, 64)[0], _LIKELY, [document.id for document in documents])[:_LIKELY], {}
+    passages,known = view.index.passages([hit.passage for hit in hits]), {document.id: document for document in documents}
+    for passage in (passages[hit.passage] for hit in hits):
         go_on()
-        if (near := closest(part, quote)) is None: continue
-        near = near._replace(start=near.start+low, end=near.end+low)
-        found.setdefault((document.id, page, near.start), (document, page, text, near))
-    return sorted(found.values(), key=lambda each: -each[3].likeness)
+        text = view.index.page(passage.extraction, passage.span.page)[0]
+        part = _Part(known[passage.document], passage.span.page, text, *_windows(text, [passage.span], _MARGIN)[0])
+        if (near := closest(part.text[part.start:part.end], quote)) is None: continue
+        near = near._replace(start=near.start+part.start, end=near.end+part.start)
+        found.setdefault((part.document.id, part.page, near.start), (part, near))
+    return sorted(found.values(), key=lambda each: -each[1].likeness)
 
-# %% ../../nbs/retrieve/45d_find_quote.ipynb #417eef41
+# %% ../../nbs/retrieve/45d_find_quote.ipynb #42fa69d7
 def _receipt(view: View, asked: Request, sources: list[str], documents: list[Stored], notes: list[str]) -> Scope:
     unreadable = view.unreadable(sources, path_filter(asked.paths) if asked.paths else lambda path: True)
     if unreadable: notes = [*notes, f"{counted(unreadable, 'file')} in scope could not be read when the index was built; 'mimirag status --unreadable' lists them"]
     passages = view.index.passages_in([document.id for document in documents])
     return Scope(sources=tuple(sources), filters=filters_of(asked), eligible=len(documents)+unreadable, searched=len(documents), passages=passages, unreadable=unreadable, withdrawn=view.withdrawn, notes=tuple(notes))
+
+def _apart(places: Iterable[Place]) -> Iterator[Place]:
+    "The first place of each citation: a line may hold a quotation twice"
+    seen = set()
+    for place in places:
+        if place.id not in seen: yield place
+        seen.add(place.id)
 
 def find_quote(
     view: View,            # Index and profile
@@ -153,18 +200,20 @@ def find_quote(
     sources,documents = _in_scope(view, asked)
     notes,found,end = _source_notes(view, sources), [], time.monotonic()+seconds
     try:
-        for each in _standing_in(view, quote, _with_all_words(view, quote, documents), end):
-            found.append(each)
-            if len(found)==_MOST_PLACES: break
+        for as_it_stands in (False, True):
+            found = list(islice(_standing_in(view, quote, documents, as_it_stands, end), _MOST_PLACES))
+            if found: break
     except TimeoutError: notes.append(f"the search was ended after {seconds:g} s; narrow it")
-    found.sort(key=lambda each: bool(each[3].differences))
+    if len(found)==_MOST_PLACES: notes.append(f"the first {_MOST_PLACES:,} places were counted")
+    found.sort(key=lambda each: bool(each[1].differences))
     near = [] if found else _altered_in(view, quote, documents)
     scope,now = _receipt(view, asked, sources, documents, notes), {id: view.refs.now(id)[0] for id in sources if view.profile.sources[id].kind=="code"}
-    items = tuple(_place(document, page, text, each, freshness(view.profile, document, now.get(document.source))) for document,page,text,each in (found or near)[:asked.limit])
+    places = (_place(part, each, freshness(view.profile, part.document, now.get(part.document.source))) for part,each in found or near)
+    items = tuple(islice(_apart(places), asked.limit))
     outcome = "found" if found else "altered" if near else "degraded" if scope.notes or not documents else "absent"
     return Quotation(quote=quote, outcome=outcome, items=items, places=len(found), scope=scope, generation=view.index.generation)
 
-# %% ../../nbs/retrieve/45d_find_quote.ipynb #d72dca7b
+# %% ../../nbs/retrieve/45d_find_quote.ipynb #a679eda7
 def _in_record(item: Evidence, quote: str) -> Place|None:
     "Where a record that was found has a quotation"
     found = next(standing(item.text, quote), None) or closest(item.text, quote)
