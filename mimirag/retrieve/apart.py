@@ -46,17 +46,24 @@ def _sentence(name: str, error: BaseException) -> MimiRAGError:
 class _Worker:
     jobs: SimpleQueue = field(default_factory=SimpleQueue)
     since: float|None = None # When it took the question that it is busy with
+    asked: Asked|None = None # That question
+
+    @property
+    def left(self) -> bool:
+        "Whether nobody waits any more for what it is busy with"
+        asked = self.asked
+        return asked is not None and asked.left
 
 def _work(worker: _Worker, make: Callable[[], Any]):
     store = None
     while (asked := worker.jobs.get()) is not None:
         if asked.left: continue
-        worker.since = time.monotonic()
+        worker.since,worker.asked = time.monotonic(), asked
         try:
             if store is None: store = make()
             asked.value = asked.context.run(asked.question, store)
         except BaseException as error: asked.error = error # also SystemExit: it is the store's, not ours
-        worker.since = None
+        worker.since = worker.asked = None
         asked.done.set()
         del asked
     try: getattr(store, "close", lambda: None)()
@@ -82,7 +89,7 @@ class Apart:
             self._end.detach()
             worker.jobs.put(None)
             worker,self._given_up = None, self._given_up+1
-        elif busy > self.seconds: raise SourceError(f"source {self.name!r}: the store is still busy with an earlier question")
+        elif busy > self.seconds or worker is not None and worker.left: raise SourceError(f"source {self.name!r}: the store is still busy with an earlier question")
         if worker is None:
             worker = self._worker = _Worker()
             threading.Thread(target=_work, args=(worker, self._make), name=f"mimirag-{self.name}", daemon=True).start()
