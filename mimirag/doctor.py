@@ -78,16 +78,17 @@ def _store(kb, id: str) -> Finding:
     return Finding(about=about, state="note" if report.bad or not report.records and report.records is not None else "ok", says=f"{source.store} {source.place if source.path else ''}: {said_of(report)}".replace(" :", ":"))
 
 def _repository(kb, id: str) -> Finding:
-    from mimirag.sources.git import Objects, commit_of, open_repository
+    from mimirag.sources.git import Objects, commit_of, full_names, open_repository
     from mimirag.sources.tree import list_blobs
     about,source = f"source {id!r}", kb.profile.sources[id]
     try:
         repository = open_repository(kb.profile.root(id))
-        commit = commit_of(repository, source.ref)
+        commit,named = commit_of(repository, source.ref), full_names(repository, source.ref)
         with Objects(repository) as objects: listing = list_blobs(objects, source, commit)
     except SourceError as error: return Finding(about=about, state="bad", says=f"{error}; correct 'repo' or 'ref' in the profile")
     if not listing.files: return Finding(about=about, state="bad", says=f"no file of commit {commit[:12]} is admitted; look at 'include' and 'exclude'")
     reasons = "".join(f"; {counted(number, 'name')} not read: {reason}" for reason,number in Counter(listing.refused.values()).most_common(3))
+    if len(named) > 1: reasons += f"; {source.ref!r} could mean {' or '.join(named)}, and means the first; write it in full in the profile"
     return Finding(about=about, state="note" if reasons else "ok", says=f"{counted(len(listing.files), 'file')} admitted at commit {commit[:12]}, for which {source.ref} stands{reasons}")
 
 def _folder(kb) -> Finding:
@@ -98,14 +99,15 @@ def _folder(kb) -> Finding:
 
 # %% ../nbs/81_doctor.ipynb #49c76b35
 def _index(kb) -> Iterator[Finding]:
+    from mimirag.index.damage import faults
     from mimirag.index.reader import Index
     from mimirag.index.schema import REBUILD
     try: index = Index(kb.profile.index)
     except IndexMissing as error: return (yield Finding(about="index", state="note", says=str(error)))
     except BadIndex as error: return (yield Finding(about="index", state="bad", says=str(error)))
     try:
-        faults = index.faults()
-        if faults: yield Finding(about="index", state="bad", says=f"{index.path}: {faults[0]}" + (f", and {len(faults)-1} more" if len(faults) > 1 else "") + f"; {REBUILD}")
+        found = faults(index)
+        if found: yield Finding(about="index", state="bad", says=f"{index.path}: {found[0]}" + (f", and {len(found)-1} more" if len(found) > 1 else "") + f"; {REBUILD}")
         else: yield Finding(about="index", state="ok", says=f"{index.meta['documents']} documents, {index.meta['passages']} passages, whole; generation {index.generation}")
     except BadIndex as error: yield Finding(about="index", state="bad", says=str(error))
     finally: index.close()

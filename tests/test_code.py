@@ -3,6 +3,7 @@ import hashlib, json, os, random, resource, shutil, subprocess, sys, time, zlib
 from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
+from mimirag.doctor import examine
 from mimirag.evidence.citation import Citation
 from mimirag.evidence.errors import ExtractionError, MimiRAGError, ProfileError, SourceError, UsageError
 from mimirag.evidence.interchange import swhid
@@ -506,6 +507,23 @@ def test_whatever_a_name_is_called_its_move_is_noticed(repo, ref, head):
     assert kb.resolve(item).holds
     repo.commit({"a.md": "# A\n\nThe limit is 20.\n"})
     assert kb.resolve(item).currency=="superseded_changed" and kb.search("limit")[0].freshness=="stale"
+
+def test_one_name_for_a_branch_and_a_tag(repo):
+    tagged = repo.commit({"a.md": "# A\n\nThe limit is 10.\n"})
+    repo.git("tag", "both")
+    repo.commit({"a.md": "# A\n\nThe limit is 20.\n"})
+    repo.git("branch", "both")
+    repo.git("update-ref", "refs/heads/HEAD", tagged)
+    kb = repo.kb(ref="both")
+    kb.build(workers=1)
+    item = kb.search("limit")[0]
+    assert item.citation.version==tagged and kb.resolve(item).holds
+    assert any("refs/tags/both or refs/heads/both" in finding.says for finding in examine(kb.profile.file))
+    repo.git("tag", "-d", "both")
+    assert kb.resolve(item).currency=="superseded_changed" and not any("could mean" in finding.says for finding in examine(kb.profile.file))
+    kb = repo.kb(ref="HEAD", name="head.toml")
+    kb.build(workers=1)
+    assert kb.search("limit")[0].citation.version!=tagged # HEAD is HEAD, also where a branch is called so
 
 def test_what_was_collected_is_gone_at_once(repo):
     "Also for a process that had its pack open"

@@ -182,3 +182,29 @@ def test_a_missing_index_is_not_created(tmp_path):
         done = subprocess.run([sys.executable, "-m", "mimirag", *command, "-p", str(tmp_path)], capture_output=True, text=True)
         assert done.returncode in (1, 3) and re.search("missing", done.stdout+done.stderr) and "Traceback" not in done.stderr, (command, done)
     assert {path.name for path in tmp_path.iterdir()}=={"docs", "mimirag.toml"}
+
+def test_bytes_changed_anywhere(kb_of):
+    "A changed byte is told as damage, or changes nothing but an order; no other error comes out, and the next build is whole"
+    kb = kb_of({f"{n}.md": f"# Valve {n}\n\nIt opens at {n} bar.\n\n## Spare parts\n\nGasket {n%7}, spring {n%5}.\n" for n in range(40)})
+    index,asked = kb.profile.index, ["valve opens", "gasket 3", '"opens at 5 bar"']
+    ids = [item.id for item in kb.search("valve", limit=5)]
+    whole,choose,told = index.read_bytes(), random.Random(7), 0
+    for _ in range(80):
+        changed = bytearray(whole)
+        for _ in range(choose.choice([1, 3, 40])): changed[choose.randrange(100, len(changed))] = choose.randrange(256)
+        index.write_bytes(changed)
+        kb.close()
+        for ask in [*(lambda query=query: kb.search(query) for query in asked), lambda: list(kb.grep("opens")), lambda: kb.resolve(ids[0]), kb.status]:
+            try: ask()
+            except BadIndex as error: told += "damaged" in str(error)
+    assert told > 50
+    kb.build(workers=1, rebuild=True)
+    assert [item.id for item in kb.search("valve", limit=5)]==ids
+
+def test_a_pipe_in_the_place_of_the_index(tmp_path):
+    "It is refused, and nobody waits for what never comes out of it"
+    first,_ = two_worlds(tmp_path, 1)
+    os.mkfifo(tmp_path/"shared.sqlite")
+    for command in [["index"], ["search", "valve"]]:
+        asked = mimirag(*command, "-p", str(first))
+        assert "is no file" in asked.communicate(timeout=30)[1] and asked.returncode==3

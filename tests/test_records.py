@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 from mimirag.evidence.citation import Citation
-from mimirag.evidence.errors import UsageError
+from mimirag.evidence.errors import SourceError, UsageError
 from mimirag.retrieve.knowledge import KnowledgeBase
 from mimirag.retrieve.record import passages
 from mimirag.retrieve.resolver import Resolver
@@ -313,6 +313,35 @@ def test_identifiers_that_a_database_takes_as_equal(tmp_path):
         assert [rows.fetch(entry.id)==entry.load() for entry in rows.entries()]==[True]*len(ids)
         rows.close()
         database.close()
+
+def test_a_journal_that_is_a_link(tmp_path):
+    "Pages of another database would be read through it"
+    for name in ("secret", "public"):
+        database = sqlite3.connect(tmp_path/f"{name}.db", isolation_level=None)
+        database.executescript("PRAGMA journal_mode=WAL; CREATE TABLE t(id, said); INSERT INTO t VALUES('a', 'plain'); PRAGMA wal_checkpoint(TRUNCATE)")
+        if name=="secret":
+            database.execute("UPDATE t SET said='SENTINEL'")
+            wal = (tmp_path/"secret.db-wal").read_bytes()
+        database.close()
+    (tmp_path/"kept").write_bytes(wal)
+    (tmp_path/"public.db-wal").symlink_to(tmp_path/"kept")
+    rows = Rows(tmp_path, "public.db", "t")
+    with pytest.raises(SourceError, match="symbolic link"): rows.entries()
+    (tmp_path/"public.db-wal").unlink()
+    assert [entry.load().data["said"] for entry in rows.entries()]==["plain"]
+    rows.close()
+
+def test_runs_without_an_identifier(tmp_path):
+    with sqlite3.connect(tmp_path/"m.db") as database: database.executescript("""CREATE TABLE experiments(experiment_id, name); CREATE TABLE runs(run_uuid, name, status, start_time, end_time, lifecycle_stage, experiment_id);
+        CREATE TABLE params(key, value, run_uuid); CREATE TABLE latest_metrics(key, value, is_nan, run_uuid); CREATE TABLE tags(key, value, run_uuid);
+        INSERT INTO runs VALUES('r1', 'valve run', 'FINISHED', 1772409600000, 'soon', 'active', 0), (NULL, 'valve null', 'FINISHED', 0, 0, 'active', 0), (7, 'valve int', 'FINISHED', 0, 0, 'active', 0), ('', 'valve', 'FINISHED', -1, 1e99, 'active', 0), (x'ff', 'valve', 'FINISHED', 0, 0, 'active', 9);
+        INSERT INTO params VALUES(NULL, NULL, 'r1'), ('a', x'00', 'r1'); INSERT INTO latest_metrics VALUES('m', 'NaN', 0, 'r1'), ('i', 9e999, 0, 'r1'), ('n', 1, 1, 'r1')""")
+    database.close()
+    (tmp_path/"mimirag.toml").write_text('[[source]]\nid = "lab"\nkind = "records"\nstore = "mlflow"\npath = "m.db"\n')
+    with KnowledgeBase(tmp_path) as kb:
+        reply = kb.search("valve")
+        assert [item.path for item in reply]==["r1"] and reply.scope.unreadable==4 and kb.resolve(reply[0]).holds
+        assert "4 left out" in kb.status().sources[0].reason
 
 def test_what_a_store_prints_is_not_the_answer(tmp_path):
     (tmp_path/"noisy.py").write_text(textwrap.dedent("""

@@ -29,17 +29,11 @@ _TO_ENCODE = re.compile(r"[%; \x00-\x1f\x7f]")
 _ENCODED = re.compile(r"(?:%[0-9A-F]{2})+")
 
 # %% ../../nbs/evidence/02_citation.ipynb #492db669
-def _is_utf8(value: str) -> bool:
-    try: value.encode()
-    except UnicodeEncodeError: return False
-    return True
-
 def check_path(path: str) -> str:
     "`path`, if it is a plain relative path with `/` between its parts; otherwise a `ValueError` that says why not"
     if not path: raise ValueError("the path is empty")
     if path.startswith("/"): raise ValueError(f"the path {path!r} is absolute; paths are relative to their source")
     if "\0" in path: raise ValueError("the path holds a NUL character")
-    if not _is_utf8(path): raise ValueError(f"the path {path!r} is not UTF-8")
     if any(part in ("", ".", "..") for part in path.split("/")): raise ValueError(f"the path {path!r} has an empty, '.' or '..' part")
     return path
 
@@ -79,6 +73,11 @@ def _value(text: str) -> str:
     if not _is_utf8(value): raise CitationError(f"the value {text!r} holds half of a surrogate pair")
     if encode_value(value) != text: raise CitationError(f"the value {text!r} is not in canonical form; it would be written {encode_value(value)!r}")
     return value
+
+def _is_utf8(value: str) -> bool:
+    try: value.encode()
+    except UnicodeEncodeError: return False
+    return True
 
 def _span(got: dict) -> Span:
     number = lambda name: int(got[name]) if got[name] else None

@@ -105,12 +105,12 @@ def _trimmed(lines: list[str], first: int, last: int) -> tuple[int, int]:
     while first < last and not lines[first-1].strip(): first += 1
     return first, last
 
-_ATTRIBUTES = re.compile(r"\s*(?:#+[ \t]*)?\{:?[ \t]*((?:[#.][\w:.-]+[ \t]*|[\w-]+=[^\s{}]+[ \t]*)+)\}[ \t]*$")
+_ATTRIBUTES = re.compile(r"\{:?[ \t]*((?:(?:[#.][\w:.-]+|[\w-]+=[^\s{}]+)(?=[ \t}])[ \t]*)+)\}[ \t]*$", re.M) # each ends at a space or the brace: there is one way to read it
 
 def _heading(token, inline, first: int, last: int) -> Block:
     "A heading; what some dialects write behind it in braces (`{#id .class}`) is none of its words"
     found = _ATTRIBUTES.search(inline.content)
-    words = inline.content[:found.start()] if found else inline.content
+    words = re.sub(r"(?:^|\s)#+$", "", inline.content[:found.start()].rstrip()) if found else inline.content
     name = re.search(r"#([\w:.-]+)", found[1]) if found else _NAMED.search(inline.content)
     return Block("heading", first, last, int(token.tag[1]), short_heading(plain_inline(words).replace("\n", " ")), first, name[1] if name else "")
 
@@ -158,7 +158,7 @@ def searchable(
     "The words of a block, for the index"
     if kind=="code": return text
     if kind=="table": return _rows(text)
-    if kind=="heading": text = re.sub(_ATTRIBUTES.pattern, "", text, flags=re.M)
+    if kind=="heading": text = _ATTRIBUTES.sub("", text)
     return _words(_parser(False).parse(text)).strip()
 
 def _rows(text: str) -> str:

@@ -6,7 +6,7 @@
 __all__ = ['Plan', 'targets', 'failed_state', 'plan', 'build']
 
 # %% ../../nbs/index/34_build.ipynb #5b0210fc
-import json, os, time
+import errno, json, os, time
 from contextlib import closing
 from pathlib import Path
 from typing import Callable, Iterable, NamedTuple
@@ -120,6 +120,8 @@ def plan(
     return made._replace(keep=len(stay), remove=[has.document for key,has in known.items() if key not in stay and key not in asked])
 
 # %% ../../nbs/index/34_build.ipynb #365a0c48
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+
 class _Previous(NamedTuple):
     "The index that is there"
     base: Index|None    # To build upon
@@ -147,12 +149,13 @@ def build(
         previous = _previous(profile.index, rebuild)
         try:
             try: return _build(profile, previous, new, workers, progress or (lambda results, number: results), began, retry)
-            except (BadIndex, apsw.CorruptError, apsw.NotADBError, apsw.ConstraintError, ValueError):
+            except (BadIndex, apsw.CorruptError, apsw.NotADBError, apsw.ConstraintError, apsw.SQLError, LookupError, TypeError, ValueError):
                 if previous==(None, None): raise
                 new.unlink(missing_ok=True) # the old index is damaged where its header does not show it: nothing of it is used
                 return _build(profile, _Previous(None, None), new, workers, progress or (lambda results, number: results), began, retry)
-        except (apsw.CantOpenError, apsw.FullError, apsw.IOError, apsw.ReadOnlyError) as error:
-            raise BadIndex(f"{profile.index}: the index cannot be written ({error}); free some space, or change [profile] index to a folder you can write to") from None
+        except (apsw.CantOpenError, apsw.FullError, apsw.IOError, apsw.ReadOnlyError, OSError) as error:
+            if isinstance(error, OSError) and error.errno not in _NO_ROOM: raise
+            raise BadIndex(f"{profile.index}: the index cannot be written ({getattr(error, 'strerror', None) or error}); free some space, or change [profile] index to a folder you can write to") from None
         finally:
             for index in filter(None, previous): index.close()
 

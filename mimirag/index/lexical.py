@@ -30,6 +30,7 @@ def _lengths(index: Index) -> Lengths:
     import numpy as np
     if "lengths" not in index.derived:
         sizes,owner = (np.frombuffer(index.arrays[name], "<u4") for name in ("size", "document"))
+        if len(owner)!=len(sizes) or owner.max(initial=0) > index.last_document or sizes.sum()!=int(index.meta["tokens"]): raise index.damaged("its arrays are not those of its passages")
         owner = owner.astype(np.intp)
         whole,tokens = np.bincount(owner, sizes), max(int(index.meta["tokens"]), 1)
         norm = lambda k1,sizes,number: k1*(1-B+B*sizes*(number/tokens))

@@ -124,9 +124,11 @@ class Opened:
         "Rows of a query; raises `BadIndex` when the file turns out to be damaged"
         import apsw
         try: return self._database.execute(sql, values).fetchall()
-        except (apsw.CorruptError, apsw.NotADBError, apsw.IOError, UnicodeDecodeError) as error: raise self._damaged(error) from None
+        except (apsw.Error, UnicodeDecodeError) as error: raise self.damaged(error) from None
 
-    def _damaged(self, error: object) -> BadIndex: return BadIndex(f"{self.path}: the index is damaged ({error}); {REBUILD}")
+    def damaged(self, error: object) -> BadIndex:
+        "What to raise"
+        return BadIndex(f"{self.path}: the index is damaged ({error}); {REBUILD}")
 
     def posting(self, token: str, prefix: bool = False) -> bytes:
         "Postings of a token, or of all that begin with it; see `POSTING`"
@@ -156,12 +158,12 @@ class Opened:
     def page(self, extraction: int, page: int|None) -> tuple[str, str|None]:
         "Text and printed label of a page; page `None` is the text of a format without pages"
         found = self.rows("SELECT text, label FROM page WHERE extraction=? AND number=? ORDER BY first", (extraction, page or 0))
-        if not found: raise self._damaged("a page is missing")
+        if not found: raise self.damaged("a page is missing")
         return self._unpacked([text for text,_ in found]), found[0][1]
 
     def _unpacked(self, parts: list[bytes]) -> str:
         try: return "".join(map(_unpack, parts))
-        except (zlib.error, UnicodeDecodeError, TypeError) as error: raise self._damaged(error) from None
+        except (zlib.error, UnicodeDecodeError, TypeError) as error: raise self.damaged(error) from None
 
     def texts(self, passages: Iterable[Passage]) -> dict[int, tuple[str, str|None]]:
         "Words of passages and the printed labels of their pages, by the passages' numbers; of a long page only what is needed is unpacked"
@@ -176,7 +178,7 @@ class Opened:
             if key not in unpacked: unpacked[key] = self._unpacked([data])
         span,before = passage.span, parts[0][2]-1 if parts else 0
         words = text_at(split_lines("".join(unpacked[part[0]] for part in parts)), replace(span, first=span.first-before, last=span.last-before)) if parts else None
-        if words is None: raise self._damaged("a page is missing or too short")
+        if words is None: raise self.damaged("a page is missing or too short")
         return words
 
 # %% ../../nbs/index/31b_reader.ipynb #e6505402
@@ -193,6 +195,11 @@ class Catalogue(Opened):
     def counts(self) -> dict[str, tuple[int, int]]:
         "Documents and passages of each source"
         return {source: (documents, passages) for source,documents,passages in self.rows("SELECT d.source, count(DISTINCT d.id), count(c.id) FROM document d LEFT JOIN chunk c ON c.document=d.id GROUP BY d.source")}
+
+    @property
+    def last_document(self) -> int:
+        "The highest number of a document"
+        return self.rows("SELECT coalesce(max(id), 0) FROM document")[0][0]
 
     def passages_in(self, documents: list[int]) -> int:
         "How many passages documents have"
@@ -215,16 +222,6 @@ class Catalogue(Opened):
         "Source and path → reason and state, of each file that gave nothing"
         return {(source, path): (reason, state) for source,path,reason,state in self.rows("SELECT source, path, reason, state FROM unreadable")}
 
-    def faults(self) -> list[str]:
-        "What is wrong with the file, by SQLite's own check and by the hashes of the stored texts"
-        said = [row[0].splitlines()[0] for row in self.rows("PRAGMA integrity_check(3)")]
-        if said!=["ok"]: return said
-        faults = []
-        for id,digest,path in self.rows("SELECT e.id, e.digest, min(d.path) FROM extraction e JOIN document d ON d.extraction=e.id GROUP BY e.id"):
-            pages = [self.page(id, number)[0] for number, in self.rows("SELECT DISTINCT number FROM page WHERE extraction=? ORDER BY number", (id,))]
-            if sha256("\f".join(pages).encode())!=digest.hex(): faults.append(f"the stored text of {path} is not what its hash says")
-        return faults
-
 # %% ../../nbs/index/31b_reader.ipynb #98f0d96b
 _MOST_KEPT = 2**14 # passages
 
@@ -237,7 +234,7 @@ class Index(Catalogue):
         if (new := [id for id in ids if id not in known]):
             rows = self.rows(f"{_PASSAGE} WHERE c.id IN (SELECT value FROM json_each(?))", (json.dumps(new),))
             try: known |= {row[0]: _passage(row) for row in rows}
-            except (ValueError, TypeError) as error: raise self._damaged(error) from None
+            except (ValueError, TypeError) as error: raise self.damaged(error) from None
         return {id: known[id] for id in ids if id in known}
 
     def pairs(self, ids: Iterable[int]) -> dict[int, int]:

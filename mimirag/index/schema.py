@@ -6,7 +6,7 @@
 __all__ = ['APPLICATION', 'SCHEMA', 'TABLES', 'REBUILD', 'check_header', 'connect', 'create', 'fingerprint']
 
 # %% ../../nbs/index/31_schema.ipynb #e4978f0a
-import json, os, struct
+import json, os, stat, struct
 from pathlib import Path
 from urllib.parse import quote
 from ..evidence.errors import BadIndex, IndexMissing, NotAnIndex
@@ -43,6 +43,7 @@ REBUILD = "run 'mimirag index --rebuild'"
 def check_header(path: Path):
     "Raise `BadIndex` unless `path` is a whole index of this version"
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode): raise NotAnIndex(f"{path}: this is no file; name another under [profile] index") # a pipe would wait for ever
         with open(path, "rb") as file: header,size = file.read(100), os.fstat(file.fileno()).st_size
     except FileNotFoundError: raise IndexMissing(f"{path}: index not found; run 'mimirag index' to build it") from None
     except OSError as error: raise NotAnIndex(f"{path}: the index cannot be read ({error.strerror}); look at [profile] index") from None

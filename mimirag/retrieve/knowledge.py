@@ -7,14 +7,16 @@ __all__ = ['progress_bar', 'Opened', 'Asked', 'Quoting', 'KnowledgeBase']
 
 # %% ../../nbs/retrieve/46_knowledge.ipynb #503cadfb
 import os, threading
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable, Iterable, Sequence
+from typing import Any, Callable, Iterable, Iterator, Sequence
 from ..evidence.citation import Citation, is_id
 from ..evidence.errors import BadIndex, CitationError, IndexMissing, MimiRAGError, UsageError, one_line
 from ..evidence.packet import BuildReport, Checked, Evidence, Matches, Reading, Reply, Status
 from ..evidence.verdict import Verdict
 from ..extract.extraction import Extraction
 from ..index.build import build
+from ..index.damage import damage_told
 from ..index.reader import Index
 from ..index.grep import Wanted
 from .find_quote import Quotation, find_quote, with_quoted_records
@@ -23,7 +25,7 @@ from .quotes import bare_quote
 from .reading import add_footer, export, read_original, read_stored
 from .resolver import Resolver
 from .mixed import search_all
-from .search import View, request, search
+from .search import Request, View, request, search
 from .shelf import Report, Shelves
 from .status import status_of
 from .stores import no_records, refused_records, with_records
@@ -76,6 +78,14 @@ class Opened:
             if self._view is None: self._view = View(profile, Index(profile.index))
             return self._view
 
+    @contextmanager
+    def _view_now(self) -> Iterator[View]:
+        view = self._current_view()
+        with damage_told(view.index): yield view
+
+    def _searched(self, asked: Request) -> Reply:
+        with self._view_now() as view: return search(view, asked)
+
     def _checker(self) -> Resolver:
         with self._lock:
             profile = self.profile
@@ -117,12 +127,13 @@ class Asked(Opened):
     ) -> Reply:
         "Search; raises `UsageError` for an argument that cannot be meant, `BadIndex` without an index"
         asked = request(self.profile, query, limit, sources, paths, kinds, since, until, pipeline)
-        return search_all(self.profile, asked, self._shelves(), lambda asked: search(self._current_view(), asked))
+        return search_all(self.profile, asked, self._shelves(), self._searched)
 
     def _lookup(self, id: str) -> list[Citation]:
         "Citations that the index, or a store of records, has under an identifier"
         if not is_id(id): return []
-        try: found = list(self._current_view().index.by_id(id))
+        try:
+            with self._view_now() as view: found = list(view.index.by_id(id))
         except IndexMissing: found = []
         return found or self._shelves().by_id(id)
 
@@ -224,7 +235,7 @@ class KnowledgeBase(Quoting):
         kinds: str|Sequence[str]|None = None,     # Only these kinds
     ) -> Matches:
         "Every line of the indexed texts that holds a string, with its citation; raises `UsageError`, `BadIndex` without an index"
-        return grep(self._current_view(), Wanted(pattern, regex, ignore_case), request(self.profile, "", limit, sources, paths, kinds))
+        with self._view_now() as view: return grep(view, Wanted(pattern, regex, ignore_case), request(self.profile, "", limit, sources, paths, kinds))
 
     def _verified(self, cited: Citation) -> tuple[Verdict, Extraction|None]:
         "The verdict on a citation and, if it is verified, the text it was verified in"
@@ -256,6 +267,7 @@ class KnowledgeBase(Quoting):
 
     def status(self) -> Status:
         "How sources stand against the index, and how stores of records are; reads no file of a source"
-        try: found = status_of(self.profile, self._current_view().index)
+        try:
+            with self._view_now() as view: found = status_of(self.profile, view.index)
         except BadIndex as error: found = status_of(self.profile, None, str(error))
         return with_records(found, self.profile, self._shelves())

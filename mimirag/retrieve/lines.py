@@ -52,7 +52,7 @@ def cite_lines(
     declared = profile.sources.get(source)
     if declared is None: raise UsageError(f"source: there is no {source!r}; allowed: {', '.join(profile.sources)}")
     if declared.kind=="records": raise UsageError(f"source: {source!r} holds records, which have no lines; its records are found by searching")
-    if not isinstance(path, str) or not admits(declared, path): raise UsageError(f"path: the profile does not admit {path!r} in source {source!r}")
+    if not isinstance(path, str) or path!=path.encode("utf-8", "replace").decode() or not admits(declared, path): raise UsageError(f"path: the profile does not admit {path!r} in source {source!r}")
     if declared.kind=="code" and page is not None: raise UsageError(f"page: {path} has no pages")
     if declared.kind=="code": return _cite_code(profile, declared, pins.get(source) or resolver.repositories.refs.now(source), path, lines)
     data,_ = read_file(profile.root(source), path, profile.limits.file_bytes)

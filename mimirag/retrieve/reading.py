@@ -12,7 +12,7 @@ from typing import Callable, Iterable
 from ..evidence.citation import Citation, is_id
 from ..evidence.errors import BadIndex, UsageError
 from ..evidence.interchange import annotation, permalink, swhid, write_footer
-from ..evidence.packet import Line, Reading
+from ..evidence.packet import Line, Reading, counted
 from ..evidence.text import split_lines, text_at, text_hash
 from ..evidence.verdict import Verdict
 from ..extract.extraction import Extraction
@@ -90,7 +90,7 @@ def add_footer(
     found,known = mentions(read_parts(path))
     stand = {id: stands_for(id, known, lookup) for id in dict.fromkeys(mention.text for mention in found if is_id(mention.text))}
     unknown = [id for id,citation in stand.items() if citation is None]
-    if unknown: raise UsageError(f"{path}: nothing here knows what {unknown[0]} stands for" + (f", nor {len(unknown)-1} others" if len(unknown) > 1 else "") + "; build the index that made it")
+    if unknown: raise UsageError(f"{path}: nothing here knows what {unknown[0]} stands for" + (f", nor {counted(len(unknown)-1, 'other')}" if len(unknown) > 1 else "") + "; build the index that made it")
     _rewrite(path, lambda text: write_footer(text, list(stand.values())))
     return len(stand)
 

@@ -139,4 +139,4 @@ class JsonLines(Lines):
 
     def notes(self) -> list[str]:
         "What somebody who looks after the file should know"
-        return [f"{self.replaced:,} records were replaced by a later line with their identifier"] if self.replaced else []
+        return [f"{self.replaced:,} replaced by a later line with the same identifier"] if self.replaced else []

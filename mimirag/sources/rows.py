@@ -42,6 +42,8 @@ class Database:
 
     def _open(self) -> sqlite3.Connection:
         state = file_state(self.folder, self.path) # also says whether the path is allowed
+        link = next((ending for ending in ("-wal", "-shm", "-journal") if os.path.islink(f"{self.folder/self.path}{ending}")), None)
+        if link: raise SourceError(f"{self.path}{link}: this is a symbolic link; links are not followed")
         if self._connection is not None and state.inode!=self._inode: self.close()
         if self._connection is None:
             where = quote(os.fsencode(os.path.abspath(self.folder/self.path)))

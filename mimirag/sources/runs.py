@@ -66,8 +66,11 @@ class Runs(Database):
         return list(made.items())
 
     def entries(self) -> list[Entry]:
-        "All runs that have ended; raises `SourceError`"
-        return [Entry(id, hashlib.blake2b(json.dumps(data, sort_keys=True, default=repr).encode("utf-8", "surrogatepass"), digest_size=16).digest(), partial(_record, id, data)) for id,data in self._read()]
+        "All runs that have ended; those without an identifier, which MLflow never makes, are listed in `refused`; raises `SourceError`"
+        found = self._read()
+        bad = [id for id,_ in found if not isinstance(id, str) or not id]
+        self.refused,self.bad = [Refused("a run", f"its identifier is {id!r:.60}; one is text") for id in bad[:100]], len(bad)
+        return [Entry(id, hashlib.blake2b(json.dumps(data, sort_keys=True, default=repr).encode("utf-8", "surrogatepass"), digest_size=16).digest(), partial(_record, id, data)) for id,data in found if isinstance(id, str) and id]
 
     def fetch(self, record_id: str) -> Record:
         "A run by its id; raises `KeyError`, `SourceError`"
