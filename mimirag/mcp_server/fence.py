@@ -6,13 +6,13 @@
 __all__ = ['BUDGET', 'LEAST_BUDGET', 'MOST_BUDGET', 'fenced', 'Item', 'size', 'fitting', 'digest_of', 'write_cursor',
            'read_cursor', 'brief', 'Answer', 'page']
 
-# %% ../../nbs/83_mcp_fence.ipynb #8afe171e
+# %% ../../nbs/83_mcp_fence.ipynb #b9b82187
 import base64, binascii, json, re, secrets
 from typing import Any, Callable, Iterable, NamedTuple
 from ..evidence.errors import UsageError, one_line, visible
 from ..evidence.text import sha256
 
-# %% ../../nbs/83_mcp_fence.ipynb #2b28c5a8
+# %% ../../nbs/83_mcp_fence.ipynb #abf8c648
 _LIKE_A_FENCE = re.compile(r"(?m)^(?=[ \t]*(?:<<<evidence|evidence>>>))")
 
 def fenced(
@@ -24,7 +24,7 @@ def fenced(
     while (word := draw()) in inside: pass
     return f"<<<evidence {word}\n{inside}\nevidence>>> {word}"
 
-# %% ../../nbs/83_mcp_fence.ipynb #5e4b00ef
+# %% ../../nbs/83_mcp_fence.ipynb #ada217cd
 BUDGET,LEAST_BUDGET,MOST_BUDGET = 32_000, 8_000, 100_000 # bytes of a reply: about 8,000 tokens, and what may be set
 
 class Item(NamedTuple):
@@ -33,8 +33,8 @@ class Item(NamedTuple):
     text: str              # For reading
 
 def size(value: Any) -> int:
-    "Bytes of a value as JSON"
-    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace"))
+    "Bytes of a value as JSON, however loosely it is set"
+    return len(json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace"))
 
 def fitting(items: Iterable[Item], room: int) -> list[Item]:
     "The leading items for which there is room, and the first in any case: a page without items would lead nowhere"
@@ -45,7 +45,7 @@ def fitting(items: Iterable[Item], room: int) -> list[Item]:
         kept.append(item)
     return kept
 
-# %% ../../nbs/83_mcp_fence.ipynb #3dc0cf67
+# %% ../../nbs/83_mcp_fence.ipynb #9ebdd2d6
 def digest_of(name: str, arguments: dict[str, Any]) -> str:
     "Names a question, whatever page of its answer is asked for"
     return sha256(json.dumps([name, {key: value for key,value in arguments.items() if key!="cursor"}], sort_keys=True).encode("utf-8", "backslashreplace"))[:16]
@@ -68,7 +68,7 @@ def read_cursor(
     if then!=sha256(generation.encode())[:16]: raise UsageError("cursor: the index has been built anew since; leave it out to begin at the start")
     return int(at)
 
-# %% ../../nbs/83_mcp_fence.ipynb #63af7942
+# %% ../../nbs/83_mcp_fence.ipynb #0ec137f8
 _NOTES,_NOTE = 12, 500 # notes of a reply, and characters of one
 
 def brief(notes: Iterable[str]) -> list[str]:
@@ -94,8 +94,8 @@ def page(
     around: Callable[[str], str] = str, # What is put around the text of all items
 ) -> Answer:
     "A reply with as many items as fit"
-    notes = [f"note: {note}" for note in fields.get("notes", ())]
-    kept = fitting(items, budget-size(fields)-size("\n".join([head, *notes]))-500)
+    notes = [fenced("\n".join(f"note: {note}" for note in fields["notes"]))] if fields.get("notes") else [] # they may repeat what a file or a record is called
+    kept = fitting(items, budget-size(fields)-size("\n".join([head, *notes]))-800)
     left = total-len(kept)
     made = {**fields, name: [item.fields for item in kept], "omitted": left}
     end = []
