@@ -141,12 +141,6 @@ class Asked(Opened):
         try: return self._current_view().index
         except BadIndex: return None
 
-    @property
-    def generation(self) -> str:
-        "Name of the index's content; nothing where there is no usable index"
-        index = self._index_if_any()
-        return index.generation if index is not None else ""
-
     def resolve(
         self,
         asked: Any # A citation, its string, evidence, or an identifier that the index knows
@@ -180,6 +174,12 @@ class Asked(Opened):
 # %% ../../nbs/retrieve/46_knowledge.ipynb #4eeb4a59
 class Quoting(Asked):
     "Looking for what somebody says stands there"
+    @property
+    def generation(self) -> str:
+        "Name of the index's content; nothing where there is no usable index"
+        index = self._index_if_any()
+        return index.generation if index is not None else ""
+
     def find_quote(
         self,
         text: str,                                # A sentence, or any words
