@@ -193,7 +193,9 @@ class Quoting(Asked):
         asked = request(self.profile, quote, limit, sources, paths, kinds)
         scope = [source for id,source in self.profile.sources.items() if (asked.sources is None or id in asked.sources) and (asked.kinds is None or source.kind in asked.kinds)]
         records = [source.id for source in scope if source.kind=="records"]
-        found = find_quote(self._current_view(), quote, asked) if len(records) < len(scope) or not scope else None
+        found = None
+        if len(records) < len(scope) or not scope:
+            with self._view_now() as view: found = find_quote(view, quote, asked)
         return with_quoted_records(found, quote, self.search(quote.replace('"', " "), max(limit, 20), records, asked.paths), limit) if records else found
 
 # %% ../../nbs/retrieve/46_knowledge.ipynb #3d01e9cd
