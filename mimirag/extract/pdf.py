@@ -111,6 +111,7 @@ def _title(document, pages: list[Page]) -> str:
     headings = [block for page in pages[:3] for block in page.blocks if block.kind=="heading"]
     return min(headings, key=lambda block: block.level).text if headings else ""
 
+# %% ../../nbs/extract/25b_pdf.ipynb #ed9fac19
 def extract_pdf(
     data: bytes,             # The file
     most_pages: int = 10_000, # Pages to read at most

@@ -107,36 +107,13 @@ def cores() -> int:
 
 # %% ../../nbs/extract/29_workers.ipynb #0b68bf64
 @dataclass(slots=True)
-class Pool:
-    "Workers for one function; a context manager that leaves no process behind"
+class _Crew:
+    "Workers for one function, and what becomes of a job whose worker fails"
     target: str               # `module:function`; arguments and results are plain values
     workers: int = 0          # Processes; 0 for one to a processor
     seconds: float = 120.0    # Time a job may take
     memory: int = 2*2**30     # Bytes of memory a worker may use
     _all: list[_Worker] = field(default_factory=list)
-
-    def __enter__(self): return self
-    def __exit__(self, *_):
-        for worker in self._all: _stop(worker)
-        self._all.clear()
-
-    def run(
-        self,
-        jobs: Iterable[tuple] # Arguments of each call
-    ) -> Iterator[tuple[tuple, Any, str]]: # Job, result, and why there is none; in order of completion
-        "Call the function for every job; a job that fails, hangs or kills its worker gives a reason instead of a result"
-        waiting = deque(jobs)
-        for _ in range(min(self.workers or cores(), len(waiting)) - len(self._all)): self._all.append(_start(self.target, self.memory))
-        with selectors.DefaultSelector() as selector:
-            for worker in self._all: selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
-            while waiting or any(worker.jobs for worker in self._all):
-                if stopped(): self._leave()
-                for worker in sorted(self._all, key=lambda worker: len(worker.jobs)):
-                    while waiting and len(worker.jobs) < 2: worker.give(waiting.popleft())
-                for key,_ in selector.select(timeout=0.2): yield from self._hear(key.data, selector, waiting)
-                for worker in list(self._all):
-                    if worker.jobs and time.monotonic()-worker.since > self.seconds:
-                        yield self._replace(worker, selector, waiting, f"reading it took longer than {self.seconds:g} s ([limits] seconds)")
 
     def _leave(self):
         "Give up what nobody waits for; raises `Stopped`"
@@ -177,6 +154,33 @@ class Pool:
         fresh = _start(self.target, self.memory)
         self._all[self._all.index(worker)] = fresh
         selector.register(fresh.process.stdout, selectors.EVENT_READ, fresh)
+
+# %% ../../nbs/extract/29_workers.ipynb #12996246
+@dataclass(slots=True)
+class Pool(_Crew):
+    "Workers for one function; a context manager that leaves no process behind"
+    def __enter__(self): return self
+    def __exit__(self, *_):
+        for worker in self._all: _stop(worker)
+        self._all.clear()
+
+    def run(
+        self,
+        jobs: Iterable[tuple] # Arguments of each call
+    ) -> Iterator[tuple[tuple, Any, str]]: # Job, result, and why there is none; in order of completion
+        "Call the function for every job; a job that fails, hangs or kills its worker gives a reason instead of a result"
+        waiting = deque(jobs)
+        for _ in range(min(self.workers or cores(), len(waiting)) - len(self._all)): self._all.append(_start(self.target, self.memory))
+        with selectors.DefaultSelector() as selector:
+            for worker in self._all: selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
+            while waiting or any(worker.jobs for worker in self._all):
+                if stopped(): self._leave()
+                for worker in sorted(self._all, key=lambda worker: len(worker.jobs)):
+                    while waiting and len(worker.jobs) < 2: worker.give(waiting.popleft())
+                for key,_ in selector.select(timeout=0.2): yield from self._hear(key.data, selector, waiting)
+                for worker in list(self._all):
+                    if worker.jobs and time.monotonic()-worker.since > self.seconds:
+                        yield self._replace(worker, selector, waiting, f"reading it took longer than {self.seconds:g} s ([limits] seconds)")
 
 # %% ../../nbs/extract/29_workers.ipynb #0f0d6d3b
 def misbehave(how: str) -> str:

@@ -69,13 +69,13 @@ def _made(found: Extraction, file: str, state: str, path: str, sizes: tuple, cit
     found = replace(found, title=_whole(found.title))
     written = [siblings(Citation(**fields, span=Span(1, 1), text=file)) for fields in cited] # checked once; others differ in span and hash only
     postings,made,keys = FilePostings(), list(chunks(found, Sizes(*sizes))), [[] for _ in cited]
-    for passage in made:
+    hashes = [text_hash(passage.text) for passage in made]
+    for passage,text in zip(made, hashes):
         postings.add(title=found.title or path, heading="\n".join(passage.heading), body=passage.words, defines=passage.defines)
-        text = text_hash(passage.text)
         for own,write in zip(keys, written): own.append(key_of_string(write(passage.span, text)))
     packed,*measures = postings.packed()
     code = cited[0]["kind"]=="code"
-    rows = [_row(passage, *others, code) for passage,*others in zip(made, keys[0], *measures)]
+    rows = [_row(passage, *others, bytes.fromhex(text) if code else None) for passage,text,*others in zip(made, hashes, keys[0], *measures)]
     return dict(state=state, file=file, keys=keys, extractor=found.extractor, digest=found.digest, paged=found.paged, title=found.title, meta=json.dumps(found.meta), notes=list(found.notes),
                 pages=_pages(found), chunks=rows, pairs=[] if code else list(_pairs(found, made, written[0])), sieve=sieve_of(page.text for page in found.pages) if code else None, postings=packed)
 
@@ -111,7 +111,7 @@ def _alike(made: Chunk) -> int:
     "A number for the words of a passage and the headings above it; white space does not count"
     return key_of_string(" ".join("\n".join([*made.heading, made.text]).split()))
 
-def _row(made: Chunk, key: int, size: int, terms: int, code: bool) -> tuple:
+def _row(made: Chunk, key: int, size: int, terms: int, words: bytes|None) -> tuple:
     "A passage as a row of `chunk`, without the numbers that the index gives"
     span = made.span
-    return span.page, span.first, span.last, *(span.chars or (None, None)), _headings(made.heading), _whole(made.anchor), key, size, terms, _alike(made), bytes.fromhex(text_hash(made.text)) if code else None
+    return span.page, span.first, span.last, *(span.chars or (None, None)), _headings(made.heading), _whole(made.anchor), key, size, terms, _alike(made), words

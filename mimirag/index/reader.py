@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Passage', 'Stored', 'IndexedSource', 'write_state', 'read_state', 'key_of', 'key_of_string', 'Opened', 'Catalogue',
-           'Index']
+           'Texts', 'Index']
 
 # %% ../../nbs/index/31b_reader.ipynb #80712fb0
 import base64, json, os, struct, zlib
@@ -223,32 +223,8 @@ class Catalogue(Opened):
         return {(source, path): (reason, state) for source,path,reason,state in self.rows("SELECT source, path, reason, state FROM unreadable")}
 
 # %% ../../nbs/index/31b_reader.ipynb #98f0d96b
-_MOST_KEPT = 2**14 # passages
-
-class Index(Catalogue):
-    "A finished index, in terms of documents, passages and citations"
-    def passages(self, ids: list[int]) -> dict[int, Passage]:
-        "Passages by their numbers"
-        known = self.derived.setdefault("passages", {})
-        if len(known) > _MOST_KEPT: known = self.derived["passages"] = {}
-        if (new := [id for id in ids if id not in known]):
-            rows = self.rows(f"{_PASSAGE} WHERE c.id IN (SELECT value FROM json_each(?))", (json.dumps(new),))
-            try: known |= {row[0]: _passage(row) for row in rows}
-            except (ValueError, TypeError) as error: raise self.damaged(error) from None
-        return {id: known[id] for id in ids if id in known}
-
-    def pairs(self, ids: Iterable[int]) -> dict[int, int]:
-        "Last lines of what passages make together with the next one, for those that make such a pair"
-        return dict(self.rows("SELECT chunk, last FROM pair WHERE chunk IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),)))
-
-    def pairs_of(self, document: int) -> list[Passage]:
-        "All pairs of passages of a document, each as one"
-        return [_passage(row) for row in self.rows(f"{_PAIR} WHERE c.document=?", (document,))]
-
-    def passages_of(self, document: int) -> list[Passage]:
-        "All passages of a document, in order"
-        return [_passage(row) for row in self.rows(f"{_PASSAGE} WHERE c.document=? ORDER BY c.page, c.first, c.start", (document,))]
-
+class Texts(Catalogue):
+    "A finished index, in terms of the texts it keeps"
     def find(self, source: str, path: str, file: str, extract: str) -> int|None:
         "Number of the stored extraction of a document, if the index has exactly this version of it"
         found = self.rows("SELECT e.id, e.extractor, e.digest FROM document d JOIN extraction e ON e.id=d.extraction WHERE d.source=? AND d.path=? AND e.file=?", (source, path, bytes.fromhex(file)))
@@ -276,6 +252,33 @@ class Index(Catalogue):
         "Which stored texts may hold a string"
         if "sieves" not in self.derived: self.derived["sieves"] = Sieves(self.rows("SELECT id, sieve FROM extraction"))
         return self.derived["sieves"]
+
+# %% ../../nbs/index/31b_reader.ipynb #1740c0dc
+_MOST_KEPT = 2**14 # passages
+
+class Index(Texts):
+    "A finished index, in terms of documents, passages and citations"
+    def passages(self, ids: list[int]) -> dict[int, Passage]:
+        "Passages by their numbers"
+        known = self.derived.setdefault("passages", {})
+        if len(known) > _MOST_KEPT: known = self.derived["passages"] = {}
+        if (new := [id for id in ids if id not in known]):
+            rows = self.rows(f"{_PASSAGE} WHERE c.id IN (SELECT value FROM json_each(?))", (json.dumps(new),))
+            try: known |= {row[0]: _passage(row) for row in rows}
+            except (ValueError, TypeError) as error: raise self.damaged(error) from None
+        return {id: known[id] for id in ids if id in known}
+
+    def pairs(self, ids: Iterable[int]) -> dict[int, int]:
+        "Last lines of what passages make together with the next one, for those that make such a pair"
+        return dict(self.rows("SELECT chunk, last FROM pair WHERE chunk IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),)))
+
+    def pairs_of(self, document: int) -> list[Passage]:
+        "All pairs of passages of a document, each as one"
+        return [_passage(row) for row in self.rows(f"{_PAIR} WHERE c.document=?", (document,))]
+
+    def passages_of(self, document: int) -> list[Passage]:
+        "All passages of a document, in order"
+        return [_passage(row) for row in self.rows(f"{_PASSAGE} WHERE c.document=? ORDER BY c.page, c.first, c.start", (document,))]
 
     def earlier(self, where: str = "1", *values) -> Iterator[tuple[int, Citation]]:
         "Key and citation that passages of code had at earlier commits, in which their files were the same"

@@ -88,12 +88,9 @@ class Targets:
     def _overlapping(self, item: Evidence, rows: list[dict]) -> list[str]:
         "Rows that share characters with a passage, or with each of two that are one item, the better first"
         starts = self._line_starts(item.path)
-        whole,found = starts[item.lines[0]-1], {}
-        for first,last in item.parts or (item.lines,):
-            start,end = starts[first-1], starts[last]
-            if item.citation.span.chars: start,end = whole+item.citation.span.chars[0]-1, whole+item.citation.span.chars[1]
-            found |= dict.fromkeys(id for id in _sharing(item, start if item.citation.span.chars else whole, start, end, rows) if id not in found)
-        return list(found)
+        begin,places = starts[item.lines[0]-1], [(starts[first-1], starts[last]) for first,last in item.parts or (item.lines,)]
+        if (chars := item.citation.span.chars): begin,places = begin+chars[0]-1, [(begin+chars[0]-1, begin+chars[1])]
+        return list(dict.fromkeys(id for start,end in places for id in _sharing(item, begin, start, end, rows)))
 
     def _line_starts(self, path: str) -> list[int]:
         "Offset of each line in code points, and of the end"
@@ -104,12 +101,12 @@ class Targets:
         return self._starts[path]
 
 # %% ../../nbs/lab/60_eval.ipynb #89b780c6
-def _sharing(item: Evidence, whole: int, start: int, end: int, rows: list[dict]) -> list[str]:
-    "Rows that share characters from `start` to `end` with an item that begins at `whole`, first the one with the most different words of the query, then the one that shares most"
+def _sharing(item: Evidence, begin: int, start: int, end: int, rows: list[dict]) -> list[str]:
+    "Rows that share characters from `start` to `end` with an item that begins at `begin`, first the one with the most different words of the query, then the one that shares most"
     shared = {}
     for row in rows:
         first,last = max(start, row["meta"]["start"]), min(end, row["meta"]["end"])
-        if first < last: shared[row["id"]] = len({item.text[a:b].casefold() for a,b in item.marks if first <= whole+a < last}), last-first
+        if first < last: shared[row["id"]] = len({item.text[a:b].casefold() for a,b in item.marks if first <= begin+a < last}), last-first
     return sorted(shared, key=shared.get, reverse=True)
 
 def _place(row: dict) -> str:

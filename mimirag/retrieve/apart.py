@@ -69,6 +69,7 @@ def _work(worker: _Worker, make: Callable[[], Any]):
     try: getattr(store, "close", lambda: None)()
     except BaseException: pass
 
+# %% ../../nbs/retrieve/39b_apart.ipynb #943a06c1
 MOST_GIVEN_UP = 3 # threads that hang
 
 class Apart:

@@ -86,6 +86,7 @@ def _places(text: str, cited: Citation, words: str|None, most: int = 2) -> list[
 def _at(cited: Citation, commit: str, path: str, blob: str, place: Span) -> Citation:
     return Citation(kind="code", version=commit, source=cited.source, path=path, blob=blob, span=place, text=cited.text)
 
+# %% ../../nbs/retrieve/40c_commits.ipynb #7acb7de3
 @dataclass(frozen=True)
 class Now:
     "What became of the second question"

@@ -77,23 +77,24 @@ def read_file(
     root: str|os.PathLike, # Folder of the source
     path: str,             # Path below it
     limit: int,            # Most bytes to read
+    growing: bool = False, # It may be appended to meanwhile, and is read as far as it went
 ) -> tuple[bytes, FileState]: # The bytes, and the state of the file they were read from
     "Read a whole file, confined to its root; raises `RefusedPath`, `FileGone` or another `SourceError`"
     folder = open_root(root)
     try:
         for _ in range(3):
             found = open_file(folder, path)
-            try: data,before,after = _read(found, path, limit)
+            try: data,before,after = _read(found, path, limit, growing)
             finally: os.close(found)
-            if before == after and len(data) == after.size: return data, after
+            if len(data)==before.size and (before==after or growing and after.size >= before.size): return data, before
     finally: os.close(folder)
     raise SourceError(f"{path}: it changes while it is read; try again when it is at rest")
 
-def _read(found: int, path: str, limit: int) -> tuple[bytes, FileState, FileState]:
+def _read(found: int, path: str, limit: int, growing: bool) -> tuple[bytes, FileState, FileState]:
     before = _state(os.fstat(found))
     if before.size > limit: raise SourceError(f"{path}: it has {before.size:,} bytes, more than the limit of {limit:,} ([limits] file_bytes)")
     try:
-        with open(found, "rb", closefd=False) as file: data = file.read(limit+1)
+        with open(found, "rb", closefd=False) as file: data = file.read(before.size if growing else before.size+1)
     except OSError as error: raise SourceError(f"{path}: it cannot be read ({error.strerror})") from None
     return data, before, _state(os.fstat(found))
 

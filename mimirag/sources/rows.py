@@ -34,7 +34,10 @@ def _decoded(data: bytes) -> str|bytes:
 
 class Database:
     "An SQLite file, read-only; used by one thread"
-    def __init__(self, folder: str|os.PathLike, path: str): self.folder,self.path,self._connection,self._inode,self._times = Path(folder), path, None, None, 0
+    def __init__(self, folder: str|os.PathLike, path: str):
+        self.folder,self.path,self._connection,self._inode,self._times = Path(folder), path, None, None, 0
+        self.refused: list[Refused] = [] # some of what is no record
+        self.bad = 0                     # how much is none
 
     def close(self):
         if self._connection is not None: self._connection.close()
@@ -96,8 +99,6 @@ class Rows(Database):
     ):
         super().__init__(folder, path)
         self.table,self.asked_id = table, id
-        self.refused: list[Refused] = []
-        self.bad = 0
 
     def _id(self) -> str:
         "The column with the identifier"

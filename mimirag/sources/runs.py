@@ -25,6 +25,7 @@ def _time(milliseconds: Any) -> str|None:
     if not isinstance(milliseconds, int) or not 0 <= milliseconds < 10**14: return None
     return (datetime(1970, 1, 1, tzinfo=timezone.utc)+timedelta(milliseconds=milliseconds)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
+# %% ../../nbs/sources/19_runs.ipynb #950a8801
 class Runs(Database):
     "The runs of an MLflow tracking database that have ended"
     def __init__(
@@ -34,8 +35,7 @@ class Runs(Database):
         experiment: str|None = None,   # Only runs of the experiment with this name
     ):
         super().__init__(folder, path)
-        self.experiment,self.bad,self._known = experiment, 0, False
-        self.refused: list[Refused] = []
+        self.experiment,self._known = experiment, False
 
     def _check(self):
         "Raise `SourceError` unless this is a tracking database whose tables we know"
@@ -80,6 +80,7 @@ class Runs(Database):
 
     def notes(self) -> list[str]: return []
 
+# %% ../../nbs/sources/19_runs.ipynb #f8fafbd7
 def _fill(made: dict[str, dict], part: str, rows: Iterable[tuple]):
     for id,key,value in rows:
         if id not in made: continue
