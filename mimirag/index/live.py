@@ -13,7 +13,7 @@ from typing import Any, Callable, Hashable, NamedTuple
 from ..evidence.errors import SourceError
 from ..extract.chunks import chunks
 from ..extract.record import extraction_of
-from .lexical import B, K1, K1_DOCUMENT
+from .lexical import K1, K1_DOCUMENT, gains, length_norm
 from .words import Term, bag
 from ..sources.dated import Fields
 from ..sources.defaults import defaults
@@ -103,9 +103,8 @@ class Listing:
         joined = lambda name, kind: np.frombuffer(b"".join(getattr(one, name).tobytes() for one in known.values()), kind)
         sizes,runs = joined("sizes", "<u4").astype(float), joined("runs", "<u4")
         record = np.repeat(np.arange(len(known)), [len(one.sizes) for one in known.values()])
-        total = max(sizes.sum(), 1)
-        norm = lambda k1, sizes: k1*(1-B+B*sizes*(len(sizes)/total))
-        return _Flat(joined("tokens", "<u4"), np.repeat(np.arange(len(runs), dtype=np.uint32), runs), joined("often", "<f4"), record, norm(K1, sizes), norm(K1_DOCUMENT, np.bincount(record, sizes, len(known))))
+        whole = np.bincount(record, sizes, len(known))
+        return _Flat(joined("tokens", "<u4"), np.repeat(np.arange(len(runs), dtype=np.uint32), runs), joined("often", "<f4"), record, length_norm(sizes, len(sizes), K1), length_norm(whole, len(whole), K1_DOCUMENT))
 
     def __len__(self): return len(self._known)
 
@@ -120,7 +119,7 @@ def _add(total: Any, counted: Any, k1: float, length: Any):
     "Add what one token is worth to the scores of those that have it"
     import numpy as np
     having = np.flatnonzero(counted)
-    total[having] += np.log(1+(len(total)-len(having)+0.5)/(len(having)+0.5))*(k1+1)*counted[having]/(counted[having]+length[having])
+    total[having] += gains(counted[having], length[having], len(total), k1)
 
 class Live(Listing):
     "What a store lists, ready to be searched; used by one thread"

@@ -20,7 +20,6 @@ FIELDS = ("title", "heading", "body", "names")
 POSTING = [("passage", "<u4"), ("often", "<u2")] # a numpy dtype
 BYTES = 6        # of a posting
 _MOST = 15       # occurrences that are counted
-_SHIFT = {field: 32+4*n for n,field in enumerate(FIELDS)}
 
 @lru_cache(16)
 def worth(weights: tuple[float, ...] = (1,)*len(FIELDS)) -> Any:
