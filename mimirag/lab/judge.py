@@ -9,6 +9,7 @@ __all__ = ['Decision', 'faults', 'Finding', 'compare_rows', 'Held', 'cost', 'Ana
 import math, statistics
 from dataclasses import dataclass, field
 from typing import Literal
+from ..evidence.errors import UsageError
 from .measures import area, refusals, risk_coverage
 from .plan import COSTS, Guard, Plan
 from .record import SIDES, Record, Row, Side
@@ -165,7 +166,7 @@ def judge(record: Record) -> Analysis:
     wrong,plan,rows,settings = faults(record), record.plan, record.of_set(None), _settings(record.plan)
     rest = dict(costs=_costs(record), errors={side: sum(bool(getattr(row, side).error) for row in record.rows) for side in SIDES})
     try: seen = {metric: compare_rows(rows, metric, **settings) for metric in record.metrics}
-    except Exception as error: return Analysis("invalid", [*wrong, f"its values cannot be compared: {error}"], None, **rest)
+    except UsageError as error: return Analysis("invalid", [*wrong, f"its values cannot be compared: {error}"], None, **rest)
     if seen[record.metrics[0]] is None: return Analysis("invalid", [*wrong, "no query of a primary set has an answer"], None, **rest)
     metric,*others = record.metrics
     adjusted = holm({name: seen[name].p for name in (plan.secondary if plan else others) if seen[name] is not None})

@@ -7,9 +7,9 @@ __all__ = ['Name', 'COSTS', 'Metric', 'MOST_BYTES', 'Declared', 'Arm', 'PlannedS
            'read_plan', 'locate']
 
 # %% ../../nbs/lab/63_plan.ipynb #f5846150
-import os, re, tomllib
+import os, tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from ..evidence.errors import UsageError
 from ..evidence.text import sha256

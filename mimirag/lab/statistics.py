@@ -43,7 +43,7 @@ def randomisation(
 ) -> float:                   # Two-sided p
     "Sign-flip test of a mean of zero; 1 where nothing differs"
     moved = _moved(values)
-    if not len(moved): return 1.0
+    if len(moved) < 2: return 1.0 # one difference is as far from zero when it is turned
     found = _stats().permutation_test((moved,), lambda sample, axis: sample.sum(axis), permutation_type="samples", vectorized=True, batch=1_000,
                                       n_resamples=resamples, alternative="two-sided", rng=np.random.default_rng(seed))
     return min(1.0, float(found.pvalue))

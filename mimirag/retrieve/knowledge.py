@@ -33,12 +33,12 @@ from .verify import verify_document
 from ..sources.profile import NAME, Profile, load_profile
 
 # %% ../../nbs/retrieve/46_knowledge.ipynb #1db7956c
-def progress_bar(results: Iterable, number: int) -> Iterable:
+def progress_bar(results: Iterable, number: int, doing: str = "reading", things: str = "files") -> Iterable:
     "Pass `results` on, showing how many of `number` have come; silent where nobody watches"
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
     console = Console(stderr=True)
-    columns = TextColumn("reading"), BarColumn(), MofNCompleteColumn(), TextColumn("files"), TimeRemainingColumn()
+    columns = TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn(things), TimeRemainingColumn()
     with Progress(*columns, console=console, transient=True, disable=not (console.is_terminal or console.is_jupyter)) as progress:
         yield from progress.track(results, total=number)
 
