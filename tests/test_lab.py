@@ -1,0 +1,289 @@
+"""The lab as a whole: measures on awkward runs, the gate against those who would get round it, and the statistics on simulated comparisons"""
+import json, math, random, shutil, subprocess, sys
+from pathlib import Path
+import numpy as np
+import pytest
+pytest.importorskip("ir_measures")
+pytest.importorskip("scipy")
+pytest.importorskip("statsmodels")
+pytest.importorskip("tomlkit")
+from mimirag.evidence.errors import UsageError
+from mimirag.lab.gate import check, introduce, promote, refusals
+from mimirag.lab.judge import _decide, judge
+from mimirag.lab.ledger import append, find_workspace, read_ledger
+from mimirag.lab.measures import measure, ranked
+from mimirag.lab.plan import parse_plan
+from mimirag.lab.record import read_record
+from mimirag.lab.runs import declare, keep, run
+from mimirag.lab.statistics import differences, estimate, holm, needed, randomisation
+from mimirag.evidence.text import sha256
+from mimirag.sources.defaults import shipped
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Measures
+
+def values(qrels, run, *metrics): return {name: by_query for name,by_query in measure(qrels, run, metrics).items()}
+
+def test_equal_scores_do_not_depend_on_the_order_of_arrival():
+    qrels,pairs = {"q1": {"b": 1}}, [("b", 1.0), ("a", 1.0), ("c", 1.0)]
+    found = [values(qrels, {"q1": list(order)}, "MRR@10", "nDCG@3") for order in (pairs, pairs[::-1], [pairs[1], pairs[0], pairs[2]])]
+    assert found[0]==found[1]==found[2]=={"MRR@10": {"q1": 0.5}, "nDCG@3": {"q1": pytest.approx(0.6309297535714575)}}
+
+@pytest.mark.parametrize("run", [{"q1": ["a", "x"], "q2": []}, {"q1": ["a", "x"]}])
+def test_a_query_without_results_counts_as_zero(run):
+    for by_query in values({"q1": {"a": 1}, "q2": {"b": 1}}, run, "recall@10", "MRR@10", "nDCG@10", "hit@1", "all@10", "precision@5").values(): assert by_query["q2"]==0 and len(by_query)==2
+
+def test_repeated_documents_count_once():
+    run = {"q1": [("a", 3.0), ("a", 2.5), ("a", 2.0), ("x", 1.0), ("b", 0.5)]}
+    found = values({"q1": {"a": 1, "b": 1}}, run, "recall@3", "nDCG@3", "precision@3")
+    assert ranked(run["q1"])==["a", "x", "b"]
+    assert [found[name]["q1"] for name in found]==[1.0, pytest.approx(0.9197207891481876), pytest.approx(2/3)]
+
+def test_the_ideal_ranking_comes_from_the_judgments():
+    found = values({"q1": {"a": 1, "b": 1, "c": 1}}, {"q1": [("a", 2.0), ("x", 1.0)]}, "nDCG@10", "recall@10")
+    assert found["nDCG@10"]["q1"]==pytest.approx(1/(1+1/math.log2(3)+1/math.log2(4))) and found["recall@10"]["q1"]==pytest.approx(1/3)
+
+def test_fewer_results_than_k():
+    found = values({"q1": {"a": 1, "b": 1}}, {"q1": [("a", 1.0)]}, "precision@5", "recall@5")
+    assert found=={"precision@5": {"q1": 0.2}, "recall@5": {"q1": 0.5}}
+    with pytest.raises(UsageError, match="without an identifier"): values({"q1": {"a": 1}}, {"q1": [("a", 2.0), (None, 1.0)]}, "recall@5")
+
+def test_no_measure_exceeds_one_on_random_runs():
+    rng = random.Random(11)
+    for _ in range(200):
+        ids = [f"d{number}" for number in range(8)]
+        run = {f"q{number}": [(rng.choice(ids), rng.choice([0.0, 0.5, 1.0])) for _ in range(rng.randrange(12))] for number in range(4)}
+        qrels = {query: {id: rng.choice([0, 1, 2]) for id in rng.sample(ids, 3)} for query in run}
+        found = values(qrels, run, "nDCG@5", "recall@5", "MRR@5", "precision@5", "success@5", "all@5")
+        assert all(0 <= value <= 1 for by_query in found.values() for value in by_query.values())
+        shuffled = {query: rng.sample(rows, len(rows)) for query,rows in run.items()}
+        best = {query: [(id, max(score for other,score in rows if other==id)) for id in {id for id,_ in rows}] for query,rows in shuffled.items()}
+        assert values(qrels, best, "nDCG@5", "MRR@5")==values(qrels, {query: ranked(rows) for query,rows in run.items()}, "nDCG@5", "MRR@5")
+
+# Statistics
+
+def test_no_difference_is_no_evidence():
+    same = {f"q{number}": value for number,value in enumerate([0.5, 0.25, 1.0, 0.0]*10)}
+    seen = estimate(same, same)
+    assert (seen.difference, seen.p, seen.low, seen.high)==(0.0, 1.0, 0.0, 0.0)
+    balanced = [0.5]*6+[-0.5]*6+[0.0]*30
+    assert randomisation(balanced) >= 0.9
+
+def test_several_comparisons_at_once():
+    assert holm({"v1": 0.012, "v2": 0.03, "v3": 0.045, "v4": 0.2})==pytest.approx({"v1": 0.048, "v2": 0.09, "v3": 0.09, "v4": 0.2})
+
+def test_pairs_are_matched_by_query():
+    assert differences({"q1": 0.1, "q2": 0.9, "q3": 0.5}, {"q3": 0.5, "q2": 0.9, "q1": 0.1})=={"q1": 0.0, "q2": 0.0, "q3": 0.0}
+    with pytest.raises(UsageError, match="'q3' in the baseline"): differences({"q1": 0.1, "q3": 0.5}, {"q1": 0.1})
+
+PLAN = parse_plan('''
+name = "simulated"
+question = "What do the statistics do?"
+baseline = {name = "before"}
+candidate = {name = "after", defaults = {lexical = {title = 3.0}}}
+primary = {metric = "nDCG@10", smallest_effect = 0.04}
+sets = [{name = "made"}]
+''')
+
+def simulated(rng: np.random.Generator, number: int, shift: float) -> dict:
+    "Two arms that agree on most queries, as two good systems do; `shift` is the true mean difference"
+    before = rng.choice([0.0, 0.387, 0.431, 0.5, 0.631, 1.0], number)
+    moves = rng.random(number) < 0.4
+    after = np.where(moves, before+rng.normal(0, 0.16, number), before)+shift
+    keys = [f"q{place}" for place in range(number)]
+    return dict(zip(keys, before.tolist())), dict(zip(keys, after.tolist()))
+
+def shares(shift: float, number: int, times: int) -> tuple[float, float, float]:
+    "Shares of comparisons with p below alpha, decided as promoted, and whose interval holds the true difference"
+    rng,significant,promoted,held = np.random.default_rng(2026), 0, 0, 0
+    for _ in range(times):
+        seen = estimate(*simulated(rng, number, shift), resamples=1_000, seed=int(rng.integers(2**31)))
+        significant += seen.p < PLAN.primary.alpha
+        promoted += _decide(PLAN, seen, [])[0]=="promoted"
+        held += seen.low <= shift <= seen.high
+    return significant/times, promoted/times, held/times
+
+DEVIATION = math.sqrt(0.4)*0.16 # of the simulated differences
+
+def test_false_promotions_stay_within_alpha():
+    number = needed(PLAN.primary.smallest_effect, DEVIATION)
+    significant,promoted,held = shares(0.0, number, 2_000)
+    print(f"2,000 null comparisons of {number} queries: p below 0.05 in {significant:.4f}, promoted {promoted:.4f}, interval holds 0 in {held:.4f}")
+    assert significant < 0.05+3*math.sqrt(0.05*0.95/2_000) and promoted <= PLAN.primary.alpha and held > 0.91
+
+def test_power_is_what_the_plan_promises():
+    number = needed(PLAN.primary.smallest_effect, DEVIATION, power=0.8)
+    significant,promoted,_ = shares(PLAN.primary.smallest_effect, number, 600)
+    print(f"600 comparisons of {number} queries with an effect of {PLAN.primary.smallest_effect}: p below 0.05 in {significant:.3f}; promoted {promoted:.3f}")
+    assert abs(significant-0.8) < 0.06 and abs(promoted-0.8) < 0.06
+
+# The gate
+
+def write_set(folder: Path, harder: bool = False):
+    "Thirty documents whose titles say what they are, while their texts speak of their neighbours"
+    names = [f"{part} {number}" for part in "pump valve flap gate rack basin sensor panel cable motor".split() for number in ("alpha", "beta", "gamma")]
+    rows = [dict(id=name, title=f"The {name}", text=f"The {names[(number+1) % 30]} is nearby, and is inspected with it.") for number,name in enumerate(names)]
+    folder.mkdir(exist_ok=True)
+    (folder/"corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (folder/"queries.jsonl").write_text("\n".join(json.dumps(dict(id=f"about {name}", text=f"How is the {name} {'maintained' if harder else 'inspected'}?")) for name in names))
+    (folder/"qrels.tsv").write_text("\n".join(f"about {name}\t{name}\t1" for name in names)+"\n")
+
+TITLES = '''
+name = "title-weight"
+question = "Should words of a title weigh more?"
+baseline = {name = "as shipped"}
+candidate = {name = "title 12", defaults = {lexical = {title = 12.0, document = 0.0}}}
+primary = {metric = "nDCG@10", smallest_effect = 0.1}
+[[sets]]
+name = "parts"
+path = "../../parts"
+'''
+
+@pytest.fixture
+def here(tmp_path):
+    "A checkout in small, its defaults introduced, a plan declared and run, which came out as promoted"
+    write_set(tmp_path/"parts")
+    for folder in ("experiments/plans", "mimirag"): (tmp_path/folder).mkdir(parents=True)
+    here = find_workspace(tmp_path/"experiments")
+    tables = "".join(f"[{{}}{table}]\n"+"".join(f"{key} = {value}\n" for key,value in row.items()) for table,row in shipped().items())
+    here.defaults.write_text(tables.replace("{}", ""))
+    (here.plans/"first-values.toml").write_text('name = "first-values"\nintroduces = "What the first version came with"\n'+tables.replace("{}", "values."))
+    introduce("first-values", here)
+    (here.plans/"title-weight.toml").write_text(TITLES)
+    return here
+
+def planned(here, name="title-weight"):
+    declare(name, here)
+    return run(name, here)
+
+def test_a_declared_run_is_promoted(here):
+    made,place = planned(here)
+    assert made.analysis.decision=="promoted" and refusals("title-weight", here)==[] and read_record(place)==made.record
+    promote("title-weight", here)
+    assert check(here)==[] and "title = 12.0" in here.defaults.read_text()
+
+def doctored(here, made, **changes):
+    "Keep a changed record, with an entry in the ledger that fits it, as someone would who writes both"
+    record = made.record.model_copy(update=changes)
+    here.results.mkdir(exist_ok=True)
+    place = here.results/f"{record.id}.json"
+    place.write_text(record.to_json())
+    append(here, "ran", plan=record.name, digest=record.plan_digest, record=record.id, record_digest=sha256(record.to_json().encode()), decision="promoted")
+    return record.id
+
+def refused(here, name, words):
+    before = here.defaults.read_text()
+    with pytest.raises(UsageError, match=words): promote(name, here)
+    assert here.defaults.read_text()==before and not any(entry["kind"]=="promoted" for entry in read_ledger(here)[0])
+
+def test_refuses_a_plan_later_than_its_results(here):
+    made,_ = planned(here)
+    refused(here, doctored(here, made, started="2020-01-01T00:00:00+00:00", finished="2020-01-01T00:01:00+00:00"), "later than its results")
+    refused(here, doctored(here, made, declared="2020-01-01T00:00:00+00:00"), "another time of declaration")
+
+def test_refuses_a_run_that_came_before_its_declaration(here):
+    from mimirag.lab.arms import compare, sets_of
+    from mimirag.lab.plan import read_plan
+    plan,_ = read_plan(here.plans/"title-weight.toml")
+    made = compare(plan.baseline, plan.candidate, sets_of(plan, here.plans), plan)
+    entry = declare("title-weight", here) # having seen what comes out
+    refused(here, doctored(here, made, plan=parse_plan((here.plans/"title-weight.toml").read_text()), plan_digest=entry["digest"], declared=entry["at"]), "later than its results")
+
+def test_refuses_swapped_cases(here):
+    declare("title-weight", here)
+    write_set(here.folder.parent/"parts", harder=True)
+    made,place = run("title-weight", here)
+    assert made.analysis.decision=="invalid" and "not the set that was planned" in made.analysis.reasons[0]
+    refused(here, "title-weight", "not the set that was planned")
+
+def test_refuses_missing_rows(here):
+    made,_ = planned(here)
+    losers = [row for row in made.record.rows if row.candidate.values["nDCG@10"] <= row.baseline.values["nDCG@10"]]
+    refused(here, doctored(here, made, rows=[row for row in made.record.rows if row not in losers[:5]]), "rows are missing")
+    fewer = made.record.sets["parts"].model_copy(update=dict(queries=25, answerable=25))
+    refused(here, doctored(here, made, rows=[row for row in made.record.rows if row not in losers[:5]], sets={"parts": fewer}), "planned were 30")
+
+def test_refuses_another_commits_code(here):
+    made,_ = planned(here)
+    refused(here, doctored(here, made, code=made.record.code.model_copy(update=dict(digest="4"*64, commit="a"*40))), "measured with other code")
+
+def test_refuses_too_few_queries_for_the_declared_effect(here):
+    (here.plans/"small-effect.toml").write_text(TITLES.replace("title-weight", "small-effect").replace("0.1}", "0.02}"))
+    made,_ = planned(here, "small-effect")
+    assert made.analysis.decision=="inconclusive"
+    refused(here, "small-effect", "too few for the declared effect")
+    (here.plans/"hopeless.toml").write_text(TITLES.replace("title-weight", "hopeless").replace("0.1}", "0.02, deviation = 0.2}"))
+    with pytest.raises(UsageError, match="it takes"): declare("hopeless", here)
+
+def test_refuses_defaults_that_moved_meanwhile_and_a_hand_edited_default(here):
+    planned(here)
+    here.defaults.write_text(here.defaults.read_text().replace("title = 2.5", "title = 3.5"))
+    refused(here, "title-weight", "no longer those that the candidate was compared with")
+    assert any("[lexical] title is 3.5, but the ledger leads to 2.5" in problem for problem in check(here))
+
+def test_refuses_a_typed_decision(here):
+    (here.plans/"worse.toml").write_text(TITLES.replace("title-weight", "worse").replace("title = 12.0", "title = 0.0"))
+    made,_ = planned(here, "worse")
+    assert made.analysis.decision=="not_promoted"
+    lines = here.ledger.read_text().splitlines(keepends=True)
+    here.ledger.write_text("".join([*lines[:-1], lines[-1].replace("not_promoted", "promoted")]))
+    refused(here, "worse", "came out as not_promoted")
+    append(here, "promoted", plan="worse", digest=made.record.plan_digest, record=made.record.id, record_digest=sha256(made.record.to_json().encode()), changes={})
+    here.defaults.write_text(here.defaults.read_text().replace("title = 2.5", "title = 0.0").replace("document = 0.5", "document = 0.0"))
+    assert any("came out as not_promoted" in problem for problem in check(here))
+
+def test_refuses_an_edited_record_and_a_foreign_one(here):
+    made,place = planned(here)
+    text = place.read_text()
+    place.write_text(text.replace('"nDCG@10": 0.', '"nDCG@10": 0.9', 1))
+    refused(here, "title-weight", "was changed after it was kept")
+    elsewhere = here.folder.parent/"copy.json"
+    elsewhere.write_text(text)
+    refused(here, elsewhere, "is not in the ledger")
+
+def test_a_plan_is_run_once_and_an_invalid_run_may_be_repeated(here):
+    declare("title-weight", here)
+    write_set(here.folder.parent/"parts", harder=True)
+    assert run("title-weight", here)[0].analysis.decision=="invalid"
+    write_set(here.folder.parent/"parts")
+    assert run("title-weight", here)[0].analysis.decision=="promoted"
+    with pytest.raises(UsageError, match="run once"): run("title-weight", here)
+
+def test_a_default_cannot_be_introduced_over_another(here):
+    (here.plans/"again.toml").write_text('name = "again"\nintroduces = "I would rather have it so, since it feels right"\n[values.lexical]\ntitle = 9.0\n')
+    here.defaults.write_text(here.defaults.read_text().replace("title = 2.5", "title = 9.0"))
+    with pytest.raises(UsageError, match="in the ledger already"): introduce("again", here)
+    append(here, "introduced", plan="again", digest=sha256((here.plans/"again.toml").read_bytes()), values=dict(lexical=dict(title=9.0)))
+    assert any("a second time" in problem for problem in check(here))
+
+def test_a_broken_ledger_is_told_and_not_written_to(here):
+    planned(here)
+    here.ledger.write_text(here.ledger.read_text().replace('"decision": "promoted"', '"decision": "PROMOTED"'))
+    append_line = here.ledger.read_text()
+    lines = append_line.splitlines(keepends=True)
+    here.ledger.write_text("".join([lines[0], *lines[2:]]))
+    assert any("does not follow" in problem for problem in check(here))
+    with pytest.raises(UsageError): promote("title-weight", here)
+
+def test_nothing_that_lies_in_the_ledger_is_a_traceback(here):
+    "Entries that lack fields, name files that lead elsewhere, or are of strange types are problems, told in a sentence"
+    planned(here)
+    text = here.ledger.read_text()
+    for facts in (dict(kind="promoted"), dict(kind="ran", record="../../../etc/passwd", record_digest="x"), dict(kind="promoted", plan=7, record=[1], digest=None, record_digest={}), dict(kind="introduced", plan="first-values", digest="0", values=[1])):
+        here.ledger.write_text(text)
+        append(here, **facts)
+        assert check(here) and all(isinstance(problem, str) for problem in check(here))
+
+def test_the_command_line_says_it_in_one_line(here):
+    def mimirag(*arguments): return subprocess.run([sys.executable, "-m", "mimirag", "lab", *arguments, "--experiments", str(here.folder)], capture_output=True, text=True)
+    for arguments,code,words in [(["compare", "title-weight"], 2, "is not declared"), (["declare", "title-weight"], 0, ""), (["compare", "title-weight"], 0, ""), (["compare", "title-weight"], 2, "run once"), (["check"], 0, ""),
+                                 (["runs"], 0, ""), (["promote", "nothing"], 2, "no run is called"), (["promote", "title-weight"], 0, ""), (["check"], 0, ""), (["promote", "title-weight"], 2, "promoted already")]:
+        done = mimirag(*arguments)
+        assert done.returncode==code and words in done.stderr and "Traceback" not in done.stderr and (code==0 or done.stderr.count("\n")==1), (arguments, done.stderr)
+    assert json.loads(mimirag("check", "--json").stdout)["defaults"]["[lexical] title"]=={"value": 12.0, "plan": "title-weight"}
+
+# The project's own
+
+def test_every_default_comes_from_the_ledger():
+    assert check(find_workspace(ROOT/"experiments"))==[]
