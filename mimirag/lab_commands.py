@@ -156,12 +156,14 @@ def _is_plan(name: str, experiments) -> bool:
 @click.option("--profile", "-p", type=click.Path(), metavar="FILE", help="For a file of cases: the profile that is asked.")
 @click.option("--save", type=click.Path(), metavar="FILE", help="In an exploration: write the record here.")
 @click.option("--report", "page", type=click.Path(), metavar="FILE", help="Write a page (HTML) here.")
+@click.option("--again", is_flag=True, help="Ask what a kept run asked, with the code of today; nothing is kept. Exit code 1 if values differ.")
 @workspace_option
 @json_option
-def compare(what, candidate, baseline, pipeline, metrics, profile, save, page, experiments, json_):
+def compare(what, candidate, baseline, pipeline, metrics, profile, save, page, again, experiments, json_):
     "Ask the same questions in two arms. A declared PLAN is run, once, and its record kept; exit code 0 if it came out as promoted. With SETs it is an exploration, which promotes nothing."
     planned = len(what)==1 and _is_plan(what[0], experiments)
     if planned and (candidate or baseline or pipeline or metrics or save): raise UsageError("a plan says itself what is compared; leave out --candidate, --baseline, --pipeline, --metric and --save")
+    if again: return _again(what[0], experiments, json_)
     made = _run_plan(what[0], experiments) if planned else _explore(what, baseline, candidate, pipeline, metrics, profile)
     if save: Path(save).write_text(made.record.to_json(), "utf-8")
     if page: _write_page(made.record, page, made.evidence)
@@ -174,6 +176,15 @@ def _run_plan(name: str, experiments):
     made,place = run(name, _workspace(experiments), progress=True)
     click.echo(f"kept {place}; commit it with the ledger", err=True)
     return made
+
+def _again(name: str, experiments, json_):
+    from mimirag.lab.runs import again
+    made,others = again(name, _workspace(experiments), progress=True)
+    if json_: say_json(dict(_summary(made), differing=others))
+    else:
+        _say_comparison(made, exploration=True)
+        click.echo(f"{len(others)} of {len(made.record.rows)} questions have other values than the kept run" + (f", as {one_line(others[0])}" if others else ""))
+    if others: sys.exit(1)
 
 def _explore(sets, baseline, candidate, pipeline, metrics, profile):
     from mimirag.lab.arms import compare as compared, open_set

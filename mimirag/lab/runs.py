@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['toml_kit', 'plan_file', 'declare', 'declared_plan', 'compare_planned', 'run', 'keep', 'evidence_place', 'open_run',
-           'replayed']
+           'replayed', 'again']
 
 # %% ../../nbs/lab/67b_runs.ipynb #bfdd4a67
 import json
@@ -129,3 +129,14 @@ def replayed(name: str|Path, workspace: Workspace) -> Comparison:
     "A kept run, judged anew from its record"
     record,_,evidence = open_run(name, workspace)
     return Comparison(record, judge(record), evidence)
+
+# %% ../../nbs/lab/67b_runs.ipynb #32116c9c
+def again(name: str|Path, workspace: Workspace, progress: bool = False) -> tuple[Comparison, list[str]]: # What comes out now, and `set/query` of each difference
+    "Run a kept comparison again; raises `UsageError` for an exploration, or where its sets are not to be had"
+    record,_,_ = open_run(name, workspace)
+    if record.plan is None: raise UsageError(f"{name}: it has no plan, so what was asked is not written down")
+    arms = {side: arm.model_copy(update=dict(defaults=record.defaults[side])) for side,arm in record.arms.items()}
+    made = compare(arms["baseline"], arms["candidate"], sets_of(record.plan, workspace.plans), metrics=record.metrics, progress=progress)
+    values = lambda rows: {f"{row.set}/{row.query}": (row.baseline.values, row.candidate.values) for row in rows}
+    kept,now = values(record.rows), values(made.record.rows)
+    return made, [key for key in kept if kept[key]!=now.get(key)]
