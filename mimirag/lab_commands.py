@@ -177,6 +177,7 @@ def _run_plan(name: str, experiments):
     click.echo(f"kept {place}; commit it with the ledger", err=True)
     return made
 
+# %% ../nbs/89b_lab_commands.ipynb #da3df564
 def _again(name: str, experiments, json_):
     from mimirag.lab.runs import again
     made,others = again(name, _workspace(experiments), progress=True)
