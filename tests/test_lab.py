@@ -1,5 +1,5 @@
 """The lab as a whole: measures on awkward runs, the gate against those who would get round it, and the statistics on simulated comparisons"""
-import json, math, random, shutil, subprocess, sys
+import json, math, random, subprocess, sys
 from pathlib import Path
 import numpy as np
 import pytest
@@ -9,12 +9,12 @@ pytest.importorskip("statsmodels")
 pytest.importorskip("tomlkit")
 from mimirag.evidence.errors import UsageError
 from mimirag.lab.gate import check, introduce, promote, refusals
-from mimirag.lab.judge import _decide, judge
+from mimirag.lab.judge import _decide
 from mimirag.lab.ledger import append, find_workspace, read_ledger
 from mimirag.lab.measures import measure, ranked
 from mimirag.lab.plan import parse_plan
 from mimirag.lab.record import read_record
-from mimirag.lab.runs import declare, keep, run
+from mimirag.lab.runs import declare, run
 from mimirag.lab.statistics import differences, estimate, holm, needed, randomisation
 from mimirag.evidence.text import sha256
 from mimirag.sources.defaults import shipped

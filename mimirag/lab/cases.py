@@ -18,7 +18,7 @@ from .measures import Place
 from .plan import Declared
 from ..sources.files import list_files, read_file
 from ..sources.git import commit_of, open_repository
-from ..sources.profile import Profile, load_profile
+from ..sources.profile import NAME, Profile, load_profile
 
 # %% ../../nbs/lab/63b_cases.ipynb #11aef7a9
 class Gold(Declared):
@@ -44,7 +44,7 @@ class Case(Declared):
 def read_cases(path: str|Path) -> list[Case]:
     "Cases from JSON Lines; raises `UsageError` that names the line"
     found,path = [], Path(path)
-    try: lines = path.read_text("utf-8").splitlines()
+    try: lines = path.read_text("utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error: raise UsageError(f"{path}: the cases cannot be read ({getattr(error, 'strerror', None) or 'it is not UTF-8'})") from None
     for number,line in enumerate(lines, 1):
         if not line.strip(): continue
@@ -80,7 +80,8 @@ class CaseSet:
 
 def read_case_set(path: str|Path, profile: str|Path) -> CaseSet:
     "Cases and the profile they are asked of; raises `UsageError` for a place in a source that the profile does not have"
-    made = CaseSet(Path(path), Path(profile), read_cases(path))
+    profile = Path(profile)/NAME if Path(profile).is_dir() else Path(profile)
+    made = CaseSet(Path(path), profile, read_cases(path))
     known = load_profile(profile).sources
     strange = next((f"{case.id!r}: {gold.source!r}" for case in made.cases for gold in case.gold if gold.source not in known), None)
     if strange: raise UsageError(f"{path}: case {strange} is no source of {profile}; it has {', '.join(known)}")
@@ -123,6 +124,7 @@ class CaseTargets:
     "From passages to the places of cases"
     wanted: CaseSet
     width: int = 1  # Passages to ask for, for each that is wanted
+    copies: bool = False # Copies of a passage take no ranks of their own
 
     def ids(self, item: Evidence, query: str) -> list[str]:
         "Places of a query's case that a passage overlaps; its own identifier if none"

@@ -6,20 +6,19 @@
 __all__ = ['Asked', 'DEPTH', 'BuiltSet', 'built', 'Answer', 'ask', 'values_of', 'Run', 'ask_set', 'report_of', 'evaluate']
 
 # %% ../../nbs/lab/63c_eval.ipynb #862bc96a
-import json, statistics, tempfile, time, tomllib
+import json, statistics, tempfile, time
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator
-from ..evidence.errors import MissingExtra, one_line
+from ..evidence.errors import one_line
 from ..evidence.packet import BuildReport, Evidence, Reply
 from .cases import CaseSet, CaseTargets
 from .measures import STANDARD, area, measure, refusals, risk_coverage, span_values
 from .sets import EvalSet, Targets, lay_out, read_set
 from ..retrieve.knowledge import KnowledgeBase, progress_bar
 from ..retrieve.search import terms_of
-from ..sources.profile import load_profile
 
 # %% ../../nbs/lab/63c_eval.ipynb #0a0bf60f
 Asked = Callable[[KnowledgeBase, str, int], Reply] # A way of searching: knowledge base, query, most items
@@ -37,25 +36,13 @@ class BuiltSet:
         "Size of the index; 0 where every source is asked live"
         return self.kb.profile.index.stat().st_size if self.kb.profile.index.exists() else 0
 
-def _profile_of_set(wanted: EvalSet, work: Path) -> Targets:
-    "Lay a set out, and write a profile for it"
+def _profile_of(wanted: EvalSet|CaseSet, work: Path) -> tuple[Path, Targets|CaseTargets]:
+    "The profile that is asked; a set is laid out as files, and gets one written for it"
+    if isinstance(wanted, CaseSet): return wanted.profile_file, CaseTargets(wanted)
     root,targets = lay_out(wanted, work)
     endings = sorted({Path(path).suffix for path in targets.rows})
     (work/"mimirag.toml").write_text(f'[profile]\nindex = "set.sqlite"\n[[source]]\nid = "set"\nkind = "documents"\nroot = {json.dumps(str(root.resolve()))}\ninclude = {json.dumps([f"**/*{ending}" for ending in endings])}\n')
-    return targets
-
-def _profile_of_cases(wanted: CaseSet, work: Path) -> CaseTargets:
-    "Write a copy of a profile, whose index lies in `work`"
-    try: import tomlkit
-    except ImportError: raise MissingExtra('measuring needs tomlkit; run: pip install "mimirag[lab]"') from None
-    profile = load_profile(wanted.profile_file)
-    made = tomllib.loads(wanted.profile_file.read_text("utf-8"))
-    made["profile"] = {**made.get("profile", {}), "index": str(work/"set.sqlite")}
-    for row in made["source"]:
-        name = dict(documents="root", code="repo", records="path")[row["kind"]]
-        if name in row: row[name] = str(profile.root(row["id"]).resolve())
-    (work/"mimirag.toml").write_text(tomlkit.dumps(made), "utf-8")
-    return CaseTargets(wanted)
+    return work/"mimirag.toml", targets
 
 @contextmanager
 def built(
@@ -64,8 +51,8 @@ def built(
 ) -> Iterator[BuiltSet]:        # While it lasts
     "Build a set through the ordinary path, in a temporary folder"
     with tempfile.TemporaryDirectory(prefix="mimirag-lab-") as work:
-        targets = (_profile_of_cases if isinstance(wanted, CaseSet) else _profile_of_set)(wanted, Path(work))
-        with KnowledgeBase(Path(work)/"mimirag.toml") as kb: yield BuiltSet(wanted, kb, targets, kb.build(progress=progress))
+        profile,targets = _profile_of(wanted, Path(work))
+        with KnowledgeBase(profile, index=Path(work)/"set.sqlite") as kb: yield BuiltSet(wanted, kb, targets, kb.build(progress=progress))
 
 # %% ../../nbs/lab/63c_eval.ipynb #c7cb1526
 DEPTH = 10 # Documents that are ranked
@@ -81,8 +68,9 @@ class Answer:
     error: str = ""
 
 def _ranking(items: Iterable[Evidence], targets: Targets|CaseTargets, query: str, depth: int) -> list[str]:
-    "Ids in order of their first passage; copies of a passage stand for their own documents"
-    places = (place for item in items for place in (item, *(item.model_copy(update=dict(citation=other)) for other in item.alternates)))
+    "Ids in order of their first passage; in a set, copies of a passage stand for their own documents"
+    copies = lambda item: (item.model_copy(update=dict(citation=other)) for other in item.alternates) if targets.copies else ()
+    places = (place for item in items for place in (item, *copies(item)))
     return list(dict.fromkeys(id for place in places for id in targets.ids(place, query)))[:depth]
 
 def _sureness(query: str, items: Iterable[Evidence]) -> float:

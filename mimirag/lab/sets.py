@@ -90,6 +90,7 @@ class Targets:
     rows: dict[str, list[dict]] = field(default_factory=lambda: defaultdict(list)) # Path → rows of the corpus in it
     root: Path|None = None
     width: int = 5   # Passages to ask for, for each document that is wanted: several may be of the same one
+    copies: bool = True # Copies of a passage stand for their own documents
     _starts: dict[str, list[int]] = field(default_factory=dict)
 
     def ids(self, item: Evidence, query: str = "") -> list[str]:

@@ -8,6 +8,7 @@ __all__ = ['progress_bar', 'Opened', 'Asked', 'Quoting', 'Reader', 'KnowledgeBas
 # %% ../../nbs/retrieve/46_knowledge.ipynb #503cadfb
 import os, threading
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator, Sequence
 from ..evidence.citation import Citation, is_id
@@ -45,11 +46,19 @@ def progress_bar(results: Iterable, number: int, doing: str = "reading", things:
 # %% ../../nbs/retrieve/46_knowledge.ipynb #820b4e3c
 class Opened:
     "A profile and its index, looked at again before each use"
-    def __init__(self, profile: str|os.PathLike): # The profile's file, or a folder with one
+    def __init__(
+        self,
+        profile: str|os.PathLike,              # The profile's file, or a folder with one
+        index: str|os.PathLike|None = None,    # Another index than the profile names
+    ):
         path = Path(profile)
-        self._file = path/NAME if path.is_dir() else path
+        self._file,self._index = path/NAME if path.is_dir() else path, index
         self._lock = threading.RLock()
-        self._stamp,self._profile,self._view,self._resolver = self._now(), load_profile(self._file), None, None
+        self._stamp,self._profile,self._view,self._resolver = self._now(), self._load(), None, None
+
+    def _load(self) -> Profile:
+        found = load_profile(self._file)
+        return found if self._index is None else replace(found, index=Path(self._index).absolute())
 
     def __enter__(self): return self
     def __exit__(self, *_): self.close()
@@ -65,7 +74,7 @@ class Opened:
         with self._lock:
             now = self._now()
             if now!=self._stamp: # a profile that cannot be loaded leaves the old stamp, and is refused again next time
-                self._profile = load_profile(self._file)
+                self._profile = self._load()
                 self.close()
                 self._stamp = now
             return self._profile
