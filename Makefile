@@ -45,7 +45,7 @@ schemas: $(VENV)/test.done
 readme: $(VENV)/test.done
 	@$(BIN)/python tools/readme.py
 fixtures: $(VENV)/test.done
-	@$(BIN)/python fixtures/make_pdfs.py
+	@$(BIN)/python fixtures/make.py
 
 clean:
 	@rm -rf $(VENV) build dist *.egg-info
