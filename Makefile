@@ -1,13 +1,14 @@
 # make demo   set up what it needs, index the example documents, ask, check a citation
 # make test   set up, and run every check
 # make corpora  real documentation to measure with, from Debian (downloads 700 MB)
+# make mlflow  the kept comparisons, in MLflow
 # make bench  speed and size on it, beside floors and peers
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 UV     := UV_FIND_LINKS="$(PIP_FIND_LINKS)" VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/python -m uv pip install -q
 
-.PHONY: demo test corpora bench clean schemas readme fixtures
+.PHONY: demo test corpora bench mlflow clean schemas readme fixtures
 
 demo: $(VENV)/demo.done
 	@$(BIN)/python tools/demo.py
@@ -38,6 +39,11 @@ corpora: $(VENV)/made
 bench: $(VENV)/test.done
 	@$(UV) tantivy bm25s
 	@$(BIN)/python tools/bench.py "$(CORPORA)"
+
+# Comparisons in MLflow's UI, on this machine only; PORT=5001 for another port
+PORT ?= 5000
+mlflow: $(VENV)/test.done
+	@$(BIN)/python tools/mlflow_ui.py --port $(PORT)
 
 # Files that are made from others, and committed: the checks compare them
 schemas: $(VENV)/test.done
