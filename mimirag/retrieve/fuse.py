@@ -15,11 +15,13 @@ Item = TypeVar("Item", bound=Hashable)
 def fuse(
     rankings: Sequence[Sequence[Item]], # Each the best first
     k: float|None = None,               # `None` for the default
+    weights: Sequence[float]|None = None, # What a ranking counts for; `None` for all alike
 ) -> dict[Item, float]:                 # Score of every item, in order of first appearance: of the first places, then the second …
     "Reciprocal rank fusion; an item that stands twice in a ranking counts at its better place"
     k,found = defaults()["fusion"]["k"] if k is None else k, {}
     rankings = [list(dict.fromkeys(ranking)) for ranking in rankings]
+    weights = [1.0]*len(rankings) if weights is None else weights
     for rank in range(1, max(map(len, rankings), default=0)+1):
-        for ranking in rankings:
-            if rank <= len(ranking): found[ranking[rank-1]] = found.get(ranking[rank-1], 0.0)+1/(k+rank)
+        for ranking,weight in zip(rankings, weights):
+            if rank <= len(ranking): found[ranking[rank-1]] = found.get(ranking[rank-1], 0.0)+weight/(k+rank)
     return found
