@@ -134,10 +134,8 @@ def _overrides(given: tuple[str, ...]) -> dict[str, dict[str, float]]:
     return found
 
 def _arm(given: tuple[str, ...], pipeline: str|None):
-    from pydantic import ValidationError
     from mimirag.lab.plan import Arm
-    try: return Arm(name=", ".join(filter(None, [*given, pipeline])) or "as shipped", defaults=_overrides(given), pipeline=pipeline)
-    except ValidationError as error: raise UsageError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
+    return Arm(name=", ".join(filter(None, [*given, pipeline])) or "as shipped", defaults=_overrides(given), pipeline=pipeline)
 
 # %% ../nbs/89b_lab_commands.ipynb #89fe5a39
 def _is_plan(name: str, experiments) -> bool:

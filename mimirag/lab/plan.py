@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Name', 'COSTS', 'Metric', 'MOST_BYTES', 'Declared', 'Arm', 'PlannedSet', 'Guard', 'Primary', 'Plan', 'parse_plan',
-           'read_plan', 'locate']
+           'read_plan', 'check_arms', 'locate']
 
 # %% ../../nbs/lab/63_plan.ipynb #f5846150
 import os, tomllib
@@ -22,16 +22,10 @@ class Declared(BaseModel):
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,79}$")]
 
-def _check_defaults(tables: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
-    for table,values in tables.items():
-        unknown = [key for key in values if key not in shipped().get(table, ())]
-        if unknown or table not in shipped(): raise ValueError(f"there is no default [{table}] {unknown[0] if unknown else ''}; there are {', '.join(f'[{name}] {key}' for name,row in shipped().items() for key in row)}")
-    return tables
-
 class Arm(Declared):
     "One of two ways of searching"
     name: str = Field(min_length=1, max_length=120)
-    defaults: Annotated[dict[str, dict[str, float]], AfterValidator(_check_defaults)] = {} # What differs from the shipped ones, by table
+    defaults: dict[str, dict[str, float]] = {} # What differs from the shipped ones, by table
     pipeline: str|None = None
 
     def tables(self, shipped_now: Tables|None = None) -> dict[str, dict[str, float]]:
@@ -108,7 +102,6 @@ class Plan(Declared):
         unguarded = [row.name for row in self.sets if row.role=="guard" and row.name not in {guard.set for guard in self.guards}]
         if unguarded: raise ValueError(f"the set {unguarded[0]!r} has the role of a guard, but no guard names it")
         if self.primary.metric in self.secondary: raise ValueError(f"{self.primary.metric} is both primary and secondary")
-        if self.baseline.tables()==self.candidate.tables() and self.baseline.pipeline==self.candidate.pipeline: raise ValueError("the two arms are the same; the candidate has to differ in a default or in the pipeline")
         return self
 
 # %% ../../nbs/lab/63_plan.ipynb #cea99f17
@@ -135,6 +128,14 @@ def read_plan(path: str|Path) -> tuple[Plan, str]:
     try: text = data.decode()
     except UnicodeDecodeError: raise UsageError(f"{path}: it is not UTF-8") from None
     return parse_plan(text, str(path)), sha256(data)
+
+# %% ../../nbs/lab/63_plan.ipynb #8b61d0b2
+def check_arms(plan: Plan, name: str = "the plan"):
+    "Raise `UsageError` for a default that does not exist, and for arms that do the same"
+    for arm in (plan.baseline, plan.candidate):
+        strange = next((f"[{table}] {key}" for table,row in arm.defaults.items() for key in row if key not in shipped().get(table, ())), None)
+        if strange: raise UsageError(f"{name}: there is no default {strange}; there are {', '.join(f'[{table}] {key}' for table,row in shipped().items() for key in row)}")
+    if plan.baseline.tables()==plan.candidate.tables() and plan.baseline.pipeline==plan.candidate.pipeline: raise UsageError(f"{name}: the two arms are the same; the candidate has to differ in a default or in the pipeline")
 
 # %% ../../nbs/lab/63_plan.ipynb #75185d40
 def locate(planned: PlannedSet, beside: Path) -> Path:

@@ -15,7 +15,7 @@ from ..evidence.text import sha256
 from .arms import Comparison, compare, sets_of
 from .judge import judge
 from .ledger import Workspace, append, read_ledger
-from .plan import Plan, read_plan
+from .plan import Plan, check_arms, read_plan
 from .record import Record, read_record
 from .statistics import needed
 
@@ -67,6 +67,7 @@ def declare(
     before = _entry_of(workspace, "declared", plan=plan.name)
     if before and before["digest"]==digest: return before
     if before: raise UsageError(f"{path}: {plan.name!r} was declared on {before['at'][:10]} and has been changed since; a declared plan stays as it is, so give the new one a new name")
+    check_arms(plan, str(path))
     _pin_sets(path, plan)
     plan,digest = read_plan(path)
     _check_power(path, plan)
@@ -84,6 +85,7 @@ def declared_plan(path: str|Path, workspace: Workspace) -> tuple[Plan, dict[str,
 def compare_planned(path: str|Path, workspace: Workspace, progress: bool = False) -> Comparison:
     "Run the comparison of a declared plan, and keep nothing"
     plan,entry = declared_plan(path, workspace)
+    check_arms(plan, str(path))
     return compare(plan.baseline, plan.candidate, sets_of(plan, workspace.plans), plan, entry["digest"], entry["at"], progress=progress)
 
 def run(
