@@ -8,9 +8,11 @@ __all__ = ['EXPERIMENT', 'open_store', 'log_record', 'runs']
 # %% ../../nbs/lab/68_tracking.ipynb #457139bb
 import logging, os, sqlite3
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from ..evidence.errors import MissingExtra, UsageError
+from .figures import interval_figure, query_figure, risk_figure
 from .judge import Analysis, Finding, judge, sentence
 from .record import SIDES, Record, Side
 from .report import report_html
@@ -111,17 +113,20 @@ def log_record(
     there = client.search_runs([experiment], f"tags.`mimirag.record` = '{record.digest}'")
     if there: return there[0].info.run_id
     analysis = judge(record)
-    run = client.create_run(experiment, run_name=record.id, tags={"mlflow.note.content": _note(record, analysis), "mimirag.kind": "comparison", "mimirag.decision": analysis.decision}).info.run_id
+    began,ended = (int(datetime.fromisoformat(time).timestamp()*1000) for time in (record.started, record.finished))
+    run = client.create_run(experiment, start_time=began, run_name=f"{record.name}: {analysis.decision}", tags={"mlflow.note.content": _note(record, analysis), "mimirag.kind": "comparison", "mimirag.decision": analysis.decision}).info.run_id
     for side in SIDES: _log_arm(client, experiment, run, record, analysis, side)
     findings = [found for found in (analysis.primary, *analysis.secondary) if found is not None]
     facts = dict(plan=record.name, baseline=record.arms["baseline"].name, candidate=record.arms["candidate"].name, primary=record.metrics[0], **({"smallest_effect": record.plan.primary.smallest_effect, "alpha": record.plan.primary.alpha} if record.plan else {}))
-    _batch(client, run, {key: value for found in findings for key,value in _of_finding(found).items()}, facts, {"mimirag.plan_digest": record.plan_digest or "", "mimirag.commit": record.code.commit or "", "mimirag.sets": ", ".join(record.sets)})
+    _batch(client, run, {key: value for found in findings for key,value in _of_finding(found).items()}, facts, {"mimirag.plan_digest": record.plan_digest or "", "mimirag.commit": record.code.commit or "", "mimirag.sets": ", ".join(record.sets), "mimirag.run": record.id})
     _log_sets(client, run, record)
     client.log_table(run, _table(record), "queries.json")
     client.log_text(run, record.to_json(), "record.json")
     client.log_text(run, report_html(record, analysis, evidence), "report.html")
+    for name,figure in dict(intervals=interval_figure(record, analysis), parts=interval_figure(record, analysis, parts=True), queries=query_figure(record), risk=risk_figure(analysis)).items():
+        if figure is not None: client.log_figure(run, figure, f"plots/{name}.png")
     _batch(client, run, {}, {}, {"mimirag.record": record.digest}) # last: a run without it was interrupted, and is logged again
-    client.set_terminated(run)
+    client.set_terminated(run, end_time=ended)
     return run
 
 # %% ../../nbs/lab/68_tracking.ipynb #8e78715f
