@@ -41,6 +41,7 @@ def eval_(wanted, profile, pipeline, json_):
     for kind,counts in report["outcomes"].items():
         if counts: click.echo(f"{kind}: " + ", ".join(f"{outcome} {number}" for outcome,number in counts.items()))
     if (refusing := report["refusing"])["unanswerable"]: click.echo(f"refusing: precision {_share(refusing['precision'])}, recall {_share(refusing['recall'])}; area under risk–coverage {refusing['risk_area']:.3f}")
+    for problem in report["stale"][:5]: click.echo(f"stale: {one_line(problem)} ({len(report['stale'])} in all)")
     for query,error in list(report["errors"].items())[:3]: click.echo(f"failed: {one_line(query)}: {one_line(error)} ({len(report['errors'])} in all; they count as zero)")
     click.echo(f"latency p50 {report['latency_ms']['p50']} ms, p95 {report['latency_ms']['p95']} ms; built in {report['build_seconds']:.1f} s, index {report['index_bytes']/2**20:.1f} MB")
 

@@ -287,3 +287,52 @@ def test_the_command_line_says_it_in_one_line(here):
 
 def test_every_default_comes_from_the_ledger():
     assert check(find_workspace(ROOT/"experiments"))==[]
+
+def test_a_question_asked_again_has_to_answer_more_clearly(here):
+    "Of many tries one succeeds by luck: p times the number of tries has to stay below alpha"
+    def tried(name, title):
+        (here.plans/f"{name}.toml").write_text(TITLES.replace('"title-weight"', f'"{name}"').replace("title = 12.0, document = 0.0", f"title = {title}"))
+        return planned(here, name)[0]
+    for number in range(3): assert tried(f"try-{number}", 1.0+number/10).analysis.decision!="promoted"
+    entry = {name: value for name,value in read_ledger(here)[0][-1].items() if name not in ("kind", "at", "previous")}
+    assert planned(here)[0].analysis.decision=="promoted" and refusals("title-weight", here)==[]
+    for _ in range(30): append(here, "ran", **entry) # thirty more tries
+    (here.plans/"at-last.toml").write_text(TITLES.replace('"title-weight"', '"at-last"'))
+    assert planned(here, "at-last")[0].analysis.decision=="promoted"
+    refused(here, "at-last", "were tried 34 times before")
+
+def test_a_default_that_is_gone_is_retired_and_does_not_come_back(here):
+    here.defaults.write_text(here.defaults.read_text().replace("[outcome]\ncoverage = 0.5\n", ""))
+    assert any("no longer among the defaults" in problem for problem in check(here))
+    (here.plans/"no-outcome.toml").write_text('name = "no-outcome"\nintroduces = "Outcomes are calibrated in another way now"\nretires = ["outcome.coverage"]\n')
+    introduce("no-outcome", here)
+    assert check(here)==[]
+    here.defaults.write_text(here.defaults.read_text()+"[outcome]\ncoverage = 0.9\n")
+    (here.plans/"outcome-again.toml").write_text('name = "outcome-again"\nintroduces = "It is back, with a value that I prefer"\n[values.outcome]\ncoverage = 0.9\n')
+    with pytest.raises(UsageError, match="in the ledger already"): introduce("outcome-again", here)
+    assert check(here)
+
+@pytest.mark.parametrize("edit", ['title = "much"', "title = true", "title = nan", "title = [1]", "title = 2.5\ntitle = 3", "stray = 1"])
+def test_a_default_that_is_no_number_is_told_in_a_sentence(here, edit):
+    text = here.defaults.read_text()
+    here.defaults.write_text(("stray = 1\n"+text) if edit.startswith("stray") else text.replace("title = 2.5", edit))
+    done = subprocess.run([sys.executable, "-m", "mimirag", "lab", "check", "--experiments", str(here.folder)], capture_output=True, text=True)
+    assert done.returncode in (1, 2) and "Traceback" not in done.stderr and (done.stdout+done.stderr).count("\n")==1
+
+def test_a_case_that_no_longer_holds_is_told_and_not_compared(tmp_path):
+    from mimirag.lab import Arm, compare, evaluate, read_case_set
+    (tmp_path/"docs").mkdir()
+    (tmp_path/"docs/a[1].md").write_text("# Valve\n\nIt opens at 6.2 bar.\n")
+    (tmp_path/"mimirag.toml").write_text('[[source]]\nid = "docs"\nkind = "documents"\nroot = "docs"\n')
+    (tmp_path/"cases.jsonl").write_text(json.dumps(dict(id="c", question="When does it open?", gold=[dict(source="docs", path="a[1].md", lines=[3, 3], quote="opens at 6.2 bar")]))+"\n")
+    assert evaluate(read_case_set(tmp_path/"cases.jsonl", tmp_path))["stale"]==[]
+    (tmp_path/"docs/a[1].md").write_text("# Valve\n\n\n\n\nIt opens at 6.2 bar.\n")
+    assert "does not hold" in evaluate(read_case_set(tmp_path/"cases.jsonl", tmp_path))["stale"][0]
+    with pytest.raises(UsageError, match="put the cases right"): compare(Arm(name="a"), Arm(name="b", defaults=dict(lexical=dict(title=1.0))), read_case_set(tmp_path/"cases.jsonl", tmp_path))
+
+def test_a_clock_that_runs_behind_is_told(here, monkeypatch):
+    import mimirag.lab.ledger as ledger
+    monkeypatch.setattr(ledger, "now", lambda: "2001-01-01T00:00:00+00:00")
+    before = here.ledger.read_text()
+    with pytest.raises(UsageError, match="yet to come"): append(here, "declared", plan="x", digest="0")
+    assert here.ledger.read_text()==before

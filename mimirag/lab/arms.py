@@ -14,7 +14,7 @@ from typing import Any, Sequence
 from ..evidence.errors import UsageError
 from ..index.schema import fingerprint
 from .cases import CaseSet, read_case_set
-from .eval import Answer, Asked, BuiltSet, ask, built, values_of
+from .eval import Answer, Asked, BuiltSet, ask, built, stale_cases, values_of
 from .judge import Analysis, judge, sentence
 from .measures import STANDARD, TIES
 from .plan import Arm, Plan, PlannedSet, locate
@@ -65,7 +65,8 @@ def _run_set(name: str, wanted: EvalSet|CaseSet, role: str, given: dict[Side, Ar
     digest,depth = wanted.digest(), max(10, *(int(name.partition("@")[2]) for name in metrics))
     with ExitStack() as stack:
         ready = _ready(wanted, {side: _arm(arm) for side,arm in given.items()}, stack, progress)
-        queries = wanted.queries
+        stale,queries = stale_cases(ready["baseline"]), wanted.queries
+        if stale: raise UsageError(f"{name}: {stale[0]}{f', and so do {len(stale)-1} more' if len(stale) > 1 else ''}; put the cases right first")
         _ask_both(ready, given, queries[0], 0, depth) # opens the index; not counted
         bar = progress_bar(queries, len(queries), f"asking {name}", "questions") if progress else queries
         answers = {query["id"]: _ask_both(ready, given, query, turn, depth) for turn,query in enumerate(bar)}

@@ -9,7 +9,7 @@ __all__ = ['Values', 'Introduction', 'read_values', 'read_introduction', 'introd
 import os, tempfile, tomllib
 from pathlib import Path
 from typing import Any
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 from ..evidence.errors import UsageError
 from ..evidence.text import sha256
 from .runs import open_run, plan_file, toml_kit
@@ -24,14 +24,23 @@ Values = dict[str, dict[str, float]]
 class Introduction(Declared):
     "Values that are there from the start, not measured"
     name: Name
-    introduces: str = Field(min_length=20)       # Why they are what they are
-    values: Values = Field(min_length=1)
+    introduces: str = Field(min_length=20)       # Why they are what they are, or why they go
+    values: Values = {}
+    retires: list[str] = []                      # Defaults that are taken away, as "lexical.title"
+
+    @model_validator(mode="after")
+    def _check(self):
+        if not (self.values or self.retires): raise ValueError("it introduces nothing and retires nothing")
+        return self
 
 def read_values(path: Path) -> Values:
     "The tables of a file of defaults; raises `UsageError`"
-    try: return tomllib.loads(path.read_text("utf-8"))
+    try: tables = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError: raise UsageError(f"{path}: there are no defaults here; promoting is for a checkout of the source, whose 'experiments' lie beside 'mimirag'") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error: raise UsageError(f"{path}: the defaults cannot be read ({error})") from None
+    odd = next((name for name,row in tables.items() if not isinstance(row, dict)), None) or next((f"{name}.{key}" for name,row in tables.items() for key,value in row.items() if type(value) not in (int, float)), None)
+    if odd: raise UsageError(f"{path}: {odd} is no number in a table")
+    return tables
 
 def read_introduction(path: Path) -> tuple[Introduction, str]:
     "An introduction and the SHA-256 of its file; raises `UsageError`"
@@ -50,11 +59,18 @@ def introduce(path: str|Path, workspace: Workspace) -> dict[str, Any]:
     path = plan_file(path, workspace)
     made,digest = read_introduction(path)
     if made.name!=path.stem: raise UsageError(f"{path}: it is called {made.name!r}; its file has to be {made.name}.toml")
-    now,known = _flat(read_values(workspace.defaults)), _replay(workspace)[0]
+    now,(values,origin,_) = _flat(read_values(workspace.defaults)), _replay(workspace)
+    for name in made.retires:
+        if _named(name) not in values: raise UsageError(f"{path}: {name} is no default that the ledger knows")
+        if _named(name) in now: raise UsageError(f"{path}: {name} is still among the defaults; take it out of {workspace.defaults} first")
     for (table,key),value in _flat(made.values).items():
-        if (table, key) in known: raise UsageError(f"{path}: [{table}] {key} is in the ledger already; a value that is there changes by a promotion only")
+        if (table, key) in origin: raise UsageError(f"{path}: [{table}] {key} is in the ledger already; a value that is there changes by a promotion only")
         if now.get((table, key))!=value: raise UsageError(f"{path}: [{table}] {key} is {value:g} here, and {now.get((table, key), 'not there')} in {workspace.defaults}")
-    return append(workspace, "introduced", plan=made.name, digest=digest, values=made.values)
+    return append(workspace, "introduced", plan=made.name, digest=digest, values=made.values, **(dict(retires=made.retires) if made.retires else {}))
+
+def _named(name: str) -> tuple[str, str]:
+    table,_,key = name.partition(".")
+    return table, key
 
 # %% ../../nbs/lab/67c_gate.ipynb #2abb0444
 def _replay(workspace: Workspace) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], str], list[str]]:
@@ -67,16 +83,17 @@ def _replay(workspace: Workspace) -> tuple[dict[tuple[str, str], float], dict[tu
         found += [f"line {number} of the ledger ({entry['kind']}, {entry.get('plan')}): {problem}" for problem in problems]
         for place,(before,after) in changed.items():
             table,key = place
-            if entry["kind"]=="introduced" and place in values: found.append(f"line {number} of the ledger introduces [{table}] {key} a second time; a value that is there changes by a promotion only")
+            if entry["kind"]=="introduced" and place in origin: found.append(f"line {number} of the ledger introduces [{table}] {key} a second time; a value that is there changes by a promotion only")
             elif entry["kind"]=="promoted" and values.get(place)!=before: found.append(f"line {number} of the ledger changes [{table}] {key} from {before:g}, but it was {values.get(place)}")
             values[place],origin[place] = after, entry["plan"]
+        if entry["kind"]=="introduced": values = {place: value for place,value in values.items() if place not in map(_named, entry.get("retires", ()))}
     return values, origin, found
 
 def _changes(workspace: Workspace, before: list[dict], entry: dict[str, Any]) -> tuple[dict[tuple[str, str], tuple], list[str]]:
     "What an entry does to the defaults, and what is wrong with it"
     if entry["kind"]=="introduced":
         made,digest = read_introduction(workspace.plans/f"{entry['plan']}.toml")
-        wrong = [] if digest==entry["digest"] and made.values==entry["values"] else [f"{entry['plan']}.toml is not the file that was entered"]
+        wrong = [] if digest==entry["digest"] and made.values==entry["values"] and made.retires==entry.get("retires", []) else [f"{entry['plan']}.toml is not the file that was entered"]
         return {place: (None, value) for place,value in _flat(entry["values"]).items()}, wrong
     if entry["kind"]=="declared":
         _,digest = read_plan(workspace.plans/f"{entry['plan']}.toml")
@@ -108,8 +125,16 @@ def _unearned(workspace: Workspace, entries: list[dict], digest: str, record: Re
     if declared is None or ran is not None and ran < declared: found.append("the plan was not declared before the run")
     elif record.declared!=entries[declared]["at"]: found.append("the run claims another time of declaration than the ledger has")
     decided = judge(record)
-    if decided.decision!="promoted": found.append(f"the run came out as {decided.decision}: {'; '.join(decided.reasons)}")
+    if decided.decision!="promoted": return [*found, f"the run came out as {decided.decision}: {'; '.join(decided.reasons)}"]
+    before,seen = _looks(workspace, entries[:ran], record), decided.primary.estimate
+    if seen.p*(1+before) >= record.plan.primary.alpha: found.append(f"the same defaults were tried {before} times before on the same questions; of many tries one succeeds by luck, and a p of {seen.p:.3g} is not small enough for this one")
     return found
+
+def _looks(workspace: Workspace, entries: list[dict], record: Record) -> int:
+    "Valid runs before this one that changed one of the same defaults, and asked one of the same primary sets"
+    primary = lambda one: {run.digest for run in one.sets.values() if run.role=="primary"}
+    earlier = (_kept(workspace, entry)[0] for entry in entries if entry["kind"]=="ran" and entry.get("decision")!="invalid")
+    return sum(bool(_steps(one).keys() & _steps(record).keys() and primary(one) & primary(record)) for one in earlier)
 
 # %% ../../nbs/lab/67c_gate.ipynb #c5a17833
 def refusals(name: str|Path, workspace: Workspace) -> list[str]:

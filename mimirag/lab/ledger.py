@@ -76,6 +76,7 @@ def append(
     lines = workspace.ledger.read_bytes().splitlines() if entries else []
     previous = sha256(lines[-1]) if lines else FIRST
     entry = dict(kind=kind, at=now(), previous=previous, **facts)
+    if entries and entry["at"] < entries[-1]["at"]: raise UsageError(f"{workspace.ledger}: its last line is dated {entries[-1]['at']}, which is yet to come by the clock of this machine; set the clock right")
     try:
         with open(workspace.ledger, "a", encoding="utf-8", newline="\n") as file: file.write(_line(entry)+"\n")
     except OSError as error: raise UsageError(f"{workspace.ledger}: the ledger cannot be written ({error.strerror})") from None

@@ -66,7 +66,7 @@ class Primary(Declared):
     "The one measure that decides"
     metric: Metric
     smallest_effect: float = Field(gt=0, lt=1)   # A mean difference below this is not worth a change
-    alpha: float = Field(0.05, gt=0, le=0.2)
+    alpha: float = Field(0.05, gt=0, le=0.1)
     power: float = Field(0.8, ge=0.5, lt=1)
     deviation: float|None = Field(None, gt=0, le=1) # Expected standard deviation of the differences, from earlier runs
 
