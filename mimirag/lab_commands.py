@@ -93,6 +93,7 @@ metric = "latency"
 ratio = 1.3
 '''
 
+# %% ../nbs/89b_lab_commands.ipynb #fd0f1e63
 @lab.command()
 @click.argument("name")
 @workspace_option
@@ -280,6 +281,7 @@ def log(run, store, experiments):
         log_record(record, Path(store), evidence)
     click.echo(f"{len(names)} run{'' if len(names)==1 else 's'} in {store}")
 
+# %% ../nbs/89b_lab_commands.ipynb #2eda612c
 @lab.command()
 @click.argument("run")
 @workspace_option
