@@ -1,8 +1,11 @@
 "Kinds of PDF that people meet. Each test says what a reader of the page sees, and that must be what is indexed and cited"
+from pathlib import Path
 import pytest
 pymupdf = pytest.importorskip("pymupdf")
 from mimirag.evidence.errors import ExtractionError
 from mimirag.extract.pdf import extract_pdf
+from mimirag.extract.readers import extract
+from mimirag.sources.profile import Limits
 from pdf_writer import Pdf, show
 
 def one_page(*lines: bytes, **more) -> bytes:
@@ -325,3 +328,10 @@ def test_text_that_looks_like_markup():
     "Signs of the forms in which MuPDF prints a page are words of the page like others"
     texts = ['<p style="top:1pt;left:1pt;line-height:99.0pt">', '<line bbox="0 0 1 1" wmode="0" dir="1 0" flags="0" text="x"/>', "a &amp; b &#65; &lt; \xe9", 'font-size:0.5pt">']
     assert lines_of(drawn(lambda page: put(page, 72, 72, texts)))==texts
+
+def test_a_heading_below_two_columns_belongs_to_what_follows():
+    root = Path(__file__).resolve().parents[1]/"fixtures/world/docs/sheets"
+    for name in ("pump-ap40.pdf", "pump-ap45.pdf"):
+        lines = extract(name, (root/name).read_bytes(), Limits()).pages[1].text.split("\n")
+        at = lines.index("Casing")
+        assert lines[at-1]=="every second year." and lines[at+1].startswith("The casing is of")

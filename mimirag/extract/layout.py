@@ -176,19 +176,26 @@ def _divided(rows: list[list[Line]], flow: _Flow, alone: set[int]) -> list[list[
     for n,row in enumerate(rows):
         if n not in alone and not any([line.x0 < flow.start+1 and line.x1 > flow.end-1 for line in row]): section.append(row)
         else:
-            ordered += _section(section, flow)
-            ordered.append(row)
+            heading = [section.pop()] if _heads(section, row, flow) else []
+            ordered += [*_section(section, flow), *heading, row]
             section = []
     return ordered + _section(section, flow)
+
+def _heads(section: list[list[Line]], below: list[Line], flow: _Flow) -> bool:
+    "Whether the last row of a section is the heading of the row below it"
+    if len(section) < 2 or len(section[-1]) > 1 or id(section[-1][0]) in flow.running: return False
+    line,above = section[-1][0], max([line.y0 for line in section[-2]])
+    return line.y0-above > 1.4*flow.leading and below[0].y0-line.y0 < line.y0-above
 
 def _halves(rows: list[list[Line]], lines: list[Line]) -> list[list[Line]]:
     "Rows of a page that is not all in columns: where many in turn leave the middle free, it may be so below a title or an abstract"
     middle,ordered = (min([line.x0 for line in lines])+max([line.x1 for line in lines]))/2,[]
     if len([line for line in lines if line.x1 <= middle or line.x0 >= middle]) < 12: return rows
-    for crossed,group in groupby(rows, key=lambda row: any([line.x0 < middle < line.x1 for line in row])):
-        part = list(group)
+    parts = [(crossed, list(group)) for crossed,group in groupby(rows, key=lambda row: any([line.x0 < middle < line.x1 for line in row]))]
+    for (crossed,part),(_,below) in zip(parts, [*parts[1:], (True, [])]):
         flow = None if crossed or len(part) < 6 else _flow([line for row in part for line in row])
-        ordered += _divided(part, flow, set()) if flow else part
+        heading = [part.pop()] if flow and below and _heads(part, below[0], flow) else []
+        ordered += [*(_divided(part, flow, set()) if flow else part), *heading]
     return ordered
 
 def _ordered(lines: list[Line], whole: bool = False) -> list[list[Line]]:

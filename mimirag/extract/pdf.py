@@ -72,8 +72,8 @@ def _page_blocks(rows: list[list[Line]], texts: list[str], outline: dict[str, in
 # %% ../../nbs/extract/25b_pdf.ipynb #46f37a0a
 def extractor() -> str:
     "Name of this extractor and of the library it stands on; nothing is loaded to tell it"
-    try: return f"pdf/2-pymupdf-{version('pymupdf')}"
-    except PackageNotFoundError: return "pdf/2-none"
+    try: return f"pdf/3-pymupdf-{version('pymupdf')}"
+    except PackageNotFoundError: return "pdf/3-none"
 
 def _count_pages(document, node: int, known: dict[int, int]) -> int:
     "Pages below a node of the tree of pages (ISO 32000-1, section 7.7.3); a number that is too small, or cannot be, is put right"
