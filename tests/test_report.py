@@ -4,7 +4,6 @@ The browser is Chromium, without a window and without network; where it is not i
 """
 import json, random, re, shutil, subprocess
 from html import escape
-from pathlib import Path
 import pytest
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
