@@ -336,3 +336,20 @@ def test_a_clock_that_runs_behind_is_told(here, monkeypatch):
     before = here.ledger.read_text()
     with pytest.raises(UsageError, match="yet to come"): append(here, "declared", plan="x", digest="0")
     assert here.ledger.read_text()==before
+
+CORPUS,QUERIES = '{"_id": "1", "title": "a", "text": "valve opens"}\n{"_id": "01", "title": null, "text": "pump starts"}\n', '{"_id": "q1", "text": "valve"}\n{"_id": "q2", "text": "pump"}\n'
+
+@pytest.mark.parametrize("qrels", ["query-id\tcorpus-id\tscore\nq1\t1\t1\nq2\t01\t2\n", "query-id\tcorpus-id\tscore\r\nq1\t1\t1\r\nq2\t01\t1\r\n", "\ufeffq1\t1\t1\nq2\t01\t1\n", "q1\t1\t1.0\nq2\t01\t0.5\n", "q1 0 1 1\nq2 0 01 1\n", "q1\t1\t1\nq1\t01\t-1\nq2\t01\t1\n\n"],
+                         ids=["heading", "CRLF", "BOM", "decimal grades", "TREC", "a grade below zero"])
+def test_sets_as_people_write_them(tmp_path, qrels):
+    from mimirag.lab.sets import read_set
+    for name,text in {"corpus.jsonl": "\ufeff"+CORPUS, "queries.jsonl": QUERIES, "qrels.tsv": qrels}.items(): (tmp_path/name).write_bytes(text.encode())
+    found = read_set(tmp_path)
+    assert [row["id"] for row in found.corpus]==["1", "01"] and {query: [id for id,grade in rows.items() if grade > 0] for query,rows in found.qrels.items()}=={"q1": ["1"], "q2": ["01"]}
+
+@pytest.mark.parametrize("name, text, words", [("qrels.tsv", "q1\t1\t0\nq1\t1\t1\n", "once more, and otherwise"), ("qrels.tsv", "q9\t1\t1\n", "not in queries.jsonl"), ("qrels.tsv", "q1\t7\t1\n", "not in the corpus"), ("qrels.tsv", "q1\t1\tmuch\nq2\t1\t1\n", ""),
+                                               ("queries.jsonl", '["a"]\n', "no object"), ("corpus.jsonl", '{"_id": "1", "text": "x", "meta": "y"}\n', "no object"), ("corpus.jsonl", CORPUS+CORPUS, "stands twice"), ("queries.jsonl", '{"_id": "q1"}\n', "needs 'id'")])
+def test_sets_with_faults_are_told_in_a_sentence(tmp_path, name, text, words):
+    for part,given in ({"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES, "qrels.tsv": "q1\t1\t1\n"} | {name: text}).items(): (tmp_path/part).write_text(given)
+    done = subprocess.run([sys.executable, "-m", "mimirag", "lab", "eval", str(tmp_path)], capture_output=True, text=True)
+    assert "Traceback" not in done.stderr and (done.returncode==0 if not words else done.returncode==2 and words in done.stderr and done.stderr.count("\n")==1)

@@ -44,7 +44,7 @@ class Case(Declared):
 def read_cases(path: str|Path) -> list[Case]:
     "Cases from JSON Lines; raises `UsageError` that names the line"
     found,path = [], Path(path)
-    try: lines = path.read_text("utf-8").split("\n")
+    try: lines = path.read_text("utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error: raise UsageError(f"{path}: the cases cannot be read ({getattr(error, 'strerror', None) or 'it is not UTF-8'})") from None
     for number,line in enumerate(lines, 1):
         if not line.strip(): continue

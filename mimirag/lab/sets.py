@@ -6,7 +6,7 @@
 __all__ = ['PARTS', 'EvalSet', 'digest_of', 'read_set', 'Targets', 'lay_out']
 
 # %% ../../nbs/lab/60_sets.ipynb #73256a1f
-import hashlib, json, lzma, zipfile
+import hashlib, json, lzma, re, zipfile
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +22,7 @@ class EvalSet:
     folder: Path
     corpus: list[dict]                 # id, title, text, meta
     queries: list[dict]                # id, text, type, meta
-    qrels: dict[str, dict[str, int]]   # Query → document → grade
+    qrels: dict[str, dict[str, float]] # Query → document → grade
 
     @property
     def name(self) -> str: return self.folder.name
@@ -44,21 +44,24 @@ def digest_of(files: Iterable[tuple[str, Path]]) -> str:
 
 def _rows(path: Path) -> Iterator[dict]:
     opener = lzma.open if path.suffix==".xz" else open
-    with opener(path, "rt", encoding="utf-8") as lines:
+    with opener(path, "rt", encoding="utf-8-sig") as lines:
         for number,line in enumerate(lines, 1):
-            try:
-                if line.strip(): yield json.loads(line)
+            if not line.strip(): continue
+            try: row = json.loads(line)
             except ValueError: raise UsageError(f"{path}: line {number} is not JSON") from None
+            if not isinstance(row, dict) or not isinstance(row.get("meta") or {}, dict): raise UsageError(f"{path}: line {number} is no object with fields, or its 'meta' is none")
+            yield row
 
-def _qrels(path: Path) -> dict[str, dict[str, int]]:
+def _qrels(path: Path) -> dict[str, dict[str, float]]:
     "Query → document → grade; three columns as BEIR has them, or four as TREC has them, with a heading or without"
     found = defaultdict(dict)
-    for number,line in enumerate(split_lines(path.read_text("utf-8")), 1):
+    for number,line in enumerate(split_lines(path.read_text("utf-8-sig")), 1):
         fields = line.split("\t") if "\t" in line else line.split()
-        graded = len(fields) in (3, 4) and fields[-1].strip().lstrip("-").isdigit()
+        graded = len(fields) in (3, 4) and re.fullmatch(r"\s*-?\d+(\.\d+)?\s*", fields[-1])
         if not line.strip() or number==1 and not graded: continue
         if not graded: raise UsageError(f"{path}: line {number} is not 'query, document, grade'")
-        found[fields[0]][fields[-2]] = int(fields[-1])
+        query,id,grade = fields[0], fields[-2], float(fields[-1])
+        if found[query].setdefault(id, grade)!=grade: raise UsageError(f"{path}: line {number} judges {id!r} for query {query!r} once more, and otherwise")
     return dict(found)
 
 def _named(rows: Iterable[dict], path: Path) -> list[dict]:
@@ -78,7 +81,9 @@ def read_set(folder: str|Path) -> EvalSet:
     missing = [name for name,path in found.items() if path is None]
     if missing: raise UsageError(f"{folder}: there is no {missing[0]}; a set is corpus.jsonl (or .xz), queries.jsonl and qrels.tsv (or qrels/test.tsv)")
     made = EvalSet(folder, _named(_rows(found["corpus"]), found["corpus"]), _named(_rows(found["queries"]), found["queries"]), _qrels(found["qrels"]))
-    known = {row["id"] for row in made.corpus}
+    asked,known = {row["id"] for row in made.queries}, {row["id"] for row in made.corpus}
+    strange = [query for query in made.qrels if query not in asked]
+    if strange: raise UsageError(f"{found['qrels']}: {len(strange):,} queries are judged that are not in {found['queries'].name}, as {strange[0]!r}")
     unknown = [(query, id) for query,rows in made.qrels.items() for id,grade in rows.items() if grade > 0 and id not in known]
     if unknown: raise UsageError(f"{found['qrels']}: {len(unknown):,} judgments are of documents that are not in the corpus, as {unknown[0][1]!r} for query {unknown[0][0]!r}")
     return made
@@ -162,7 +167,8 @@ def lay_out(
 
 def _write_text(root: Path, number: int, row: dict) -> str:
     "One text as a file: Markdown with its title in front matter, plain text where it has none"
-    group,title = str((row.get("meta") or {}).get("conversation") or number//1000), row.get("title") or ""
+    group,title = str((row.get("meta") or {}).get("conversation") or number//1000), row.get("title")
+    title = title if isinstance(title, str) else ""
     path = root/group.replace("/", "_")/f"{number:06d}{'.md' if title else '.txt'}"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text((f"---\ntitle: {json.dumps(title, ensure_ascii=False)}\n---\n" if title else "")+row["text"]+"\n", "utf-8")
