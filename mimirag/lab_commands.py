@@ -307,5 +307,6 @@ def check(experiments, json_):
         for problem in found: click.echo(f"wrong: {one_line(problem)}")
         if not found:
             plans = [plan for _,plan in origins(workspace).values()]
+            if not plans: return click.echo("plans, records and the ledger agree; there are no defaults here")
             click.echo(f"{len(plans)} defaults, each from an entry of the ledger: " + ", ".join(f"{plans.count(plan)} from {plan}" for plan in dict.fromkeys(plans)))
     if found: sys.exit(1)

@@ -353,3 +353,15 @@ def test_sets_with_faults_are_told_in_a_sentence(tmp_path, name, text, words):
     for part,given in ({"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES, "qrels.tsv": "q1\t1\t1\n"} | {name: text}).items(): (tmp_path/part).write_text(given)
     done = subprocess.run([sys.executable, "-m", "mimirag", "lab", "eval", str(tmp_path)], capture_output=True, text=True)
     assert "Traceback" not in done.stderr and (done.returncode==0 if not words else done.returncode==2 and words in done.stderr and done.stderr.count("\n")==1)
+
+def test_questions_that_are_few_or_do_not_move_rule_nothing_out(here):
+    "An interval without width is no proof: two questions that tie, or a guard of five, decide nothing"
+    from mimirag.lab.judge import judge
+    made,_ = planned(here)
+    def of(number, change=0.0):
+        rows = [row.model_copy(update=dict(candidate=row.baseline.model_copy(update=dict(values={"nDCG@10": row.baseline.values["nDCG@10"]-change})))) for row in made.record.rows[:number]]
+        plan = made.record.plan.model_copy(update=dict(sets=[made.record.plan.sets[0].model_copy(update=dict(queries=number))]))
+        return judge(made.record.model_copy(update=dict(plan=plan, rows=rows, sets={"parts": made.record.sets["parts"].model_copy(update=dict(queries=number, answerable=number))})))
+    assert [of(number).decision for number in (2, 19, 25)]==["inconclusive"]*3
+    assert of(30).decision=="not_promoted" # 1 - 0.05^(1/30) is below the 0.1 that matter
+    assert of(12, 0.1).decision=="not_promoted" # a loss that is more than chance needs no more

@@ -140,5 +140,5 @@ def _named(cases) -> dict[str, tuple[EvalSet|CaseSet, str]]:
 
 def sets_of(plan: Plan, beside: Path) -> dict[str, tuple[EvalSet|CaseSet, str]]:
     "The sets of a plan, opened; `beside` is the plan's folder"
-    def opened(row: PlannedSet): return open_set(locate(row, beside), beside/row.profile if row.profile else None)
+    def opened(row: PlannedSet): return open_set(locate(row, beside), Path(os.path.normpath(beside/row.profile)) if row.profile else None)
     return {row.name: (opened(row), row.role) for row in plan.sets}

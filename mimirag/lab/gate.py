@@ -178,6 +178,7 @@ def _replace(path: Path, text: str):
 def check(workspace: Workspace) -> list[str]:
     "Everything by which defaults, ledger, plans and records disagree, a sentence each; nothing if they agree"
     values,_,found = _replay(workspace)
+    if not workspace.defaults.exists() and not values: return found # a team's own experiments, beside no source of the package
     now = _flat(read_values(workspace.defaults))
     for place in dict.fromkeys([*now, *values]):
         name = f"[{place[0]}] {place[1]}"

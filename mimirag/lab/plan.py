@@ -140,7 +140,7 @@ def check_arms(plan: Plan, name: str = "the plan"):
 # %% ../../nbs/lab/63_plan.ipynb #75185d40
 def locate(planned: PlannedSet, beside: Path) -> Path:
     "Folder, or file of cases, of a planned set; raises `UsageError` that says what to do"
-    if planned.path is not None: place = beside/planned.path
+    if planned.path is not None: place = Path(os.path.normpath(beside/planned.path))
     elif not (data := os.environ.get("MIMIRAG_DATA")): raise UsageError(f"the set {planned.name!r} is looked for in the folder that MIMIRAG_DATA names, which is not set; set it, or give the set a 'path' in the plan")
     else: place = Path(data)/planned.name
     if not place.exists(): raise UsageError(f"the set {planned.name!r} is not at {place}")
