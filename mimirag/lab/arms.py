@@ -60,25 +60,36 @@ def _excerpts(ready: BuiltSet, query: str, answer: Answer) -> list[dict[str, Any
     return [dict(id=(ids := ready.targets.ids(item, query)) and ", ".join(ids) or item.id, where=item.citation.where, text=item.text[:600], relevant=bool(right & set(ids))) for item in answer.items[:5]]
 
 # %% ../../nbs/lab/65_arms.ipynb #514050ee
+def _ask_all(name: str, ready: dict[Side, BuiltSet], given: dict[Side, Arm|Own], depth: int, progress: bool) -> dict[str, dict[Side, Answer]]:
+    "Every question in both arms"
+    queries = ready["baseline"].wanted.queries
+    _ask_both(ready, given, queries[0], 0, depth) # opens the index; not counted
+    bar = progress_bar(queries, len(queries), f"asking {name}", "questions") if progress else queries
+    return {query["id"]: _ask_both(ready, given, query, turn, depth) for turn,query in enumerate(bar)}
+
+def _rows(name: str, ready: dict[Side, BuiltSet], answers: dict[str, dict[Side, Answer]], metrics: Sequence[str]) -> list[Row]:
+    "What is kept of the answers"
+    values = {side: values_of(ready[side], {query: both[side] for query,both in answers.items()}, metrics) for side in SIDES}
+    def answered(side, query): return _answered(answers[query][side], {metric: found[query] for metric,found in values[side].items() if query in found})
+    return [Row(set=name, query=query["id"], type=query.get("type") or "query", **{side: answered(side, query["id"]) for side in SIDES}) for query in ready["baseline"].wanted.queries]
+
+def _used(ready: dict[Side, BuiltSet], role: str, digest: str, rows: list[Row]) -> SetRun:
+    "How the set was used"
+    of = lambda value: {side: value(ready[side]) for side in SIDES}
+    return SetRun(role=role, digest=digest, queries=len(rows), answerable=sum(bool(row.baseline.values) for row in rows), documents=of(lambda one: one.report.documents), passages=of(lambda one: one.report.passages),
+                  index_bytes=of(lambda one: one.index_bytes), build_seconds=of(lambda one: round(one.report.seconds, 3)))
+
 def _run_set(name: str, wanted: EvalSet|CaseSet, role: str, given: dict[Side, Arm|Own], metrics: Sequence[str], progress: bool) -> tuple[SetRun, list[Row], dict[str, dict]]:
     "Ask all questions of a set in both arms: how it was used, its rows, and what was found for each"
-    digest,depth = wanted.digest(), max(10, *(int(name.partition("@")[2]) for name in metrics))
+    digest,depth = wanted.digest(), max(10, *(int(metric.partition("@")[2]) for metric in metrics))
     with ExitStack() as stack:
         ready = _ready(wanted, {side: _arm(arm) for side,arm in given.items()}, stack, progress)
-        stale,queries = stale_cases(ready["baseline"]), wanted.queries
-        if stale: raise UsageError(f"{name}: {stale[0]}{f', and so do {len(stale)-1} more' if len(stale) > 1 else ''}; put the cases right first")
-        _ask_both(ready, given, queries[0], 0, depth) # opens the index; not counted
-        bar = progress_bar(queries, len(queries), f"asking {name}", "questions") if progress else queries
-        answers = {query["id"]: _ask_both(ready, given, query, turn, depth) for turn,query in enumerate(bar)}
-        shown = {f"{name}/{query['id']}": dict(text=query["text"], **{side: _excerpts(ready[side], query["id"], answers[query["id"]][side]) for side in SIDES}) for query in queries}
-        values = {side: values_of(ready[side], {query: both[side] for query,both in answers.items()}, metrics) for side in SIDES}
-        mine = lambda side,query: {metric: by_query[query] for metric,by_query in values[side].items() if query in by_query}
-        rows = [Row(set=name, query=query["id"], type=query.get("type") or "query", **{side: _answered(answers[query["id"]][side], mine(side, query["id"])) for side in SIDES}) for query in queries]
+        if stale := stale_cases(ready["baseline"]): raise UsageError(f"{name}: {stale[0]}{f', and so do {len(stale)-1} more' if len(stale) > 1 else ''}; put the cases right first")
+        answers = _ask_all(name, ready, given, depth, progress)
+        shown = {f"{name}/{query['id']}": dict(text=query["text"], **{side: _excerpts(ready[side], query["id"], answers[query["id"]][side]) for side in SIDES}) for query in wanted.queries}
+        rows = _rows(name, ready, answers, metrics)
         if wanted.digest()!=digest: raise UsageError(f"{name}: the set has changed while it was asked; run the comparison again")
-        sizes = {name: {side: getattr(ready[side].report, name) for side in SIDES} for name in ("documents", "passages")}
-        run = SetRun(role=role, digest=digest, queries=len(queries), answerable=sum(bool(row.baseline.values) for row in rows), **sizes,
-                     index_bytes={side: ready[side].index_bytes for side in SIDES}, build_seconds={side: round(ready[side].report.seconds, 3) for side in SIDES})
-    return run, rows, shown
+        return _used(ready, role, digest, rows), rows, shown
 
 # %% ../../nbs/lab/65_arms.ipynb #83141a5d
 @dataclass(frozen=True)
