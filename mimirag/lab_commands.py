@@ -173,9 +173,18 @@ def compare(what, candidate, baseline, pipeline, metrics, profile, save, page, a
 
 def _run_plan(name: str, experiments):
     from mimirag.lab.runs import run
-    made,place = run(name, _workspace(experiments), progress=True)
+    workspace = _workspace(experiments)
+    made,place = run(name, workspace, progress=True)
     click.echo(f"kept {place}; commit it with the ledger", err=True)
+    _log(made.record, workspace.folder/"mlflow", made.evidence)
     return made
+
+def _log(record, store: Path, evidence):
+    "Show a kept run in MLflow as well; the record is what counts, so a store that cannot be written is told and no more"
+    from mimirag.evidence.errors import MimiRAGError
+    from mimirag.lab.tracking import log_record
+    try: log_record(record, store, evidence)
+    except MimiRAGError as error: click.echo(f"not in MLflow: {error}", err=True)
 
 # %% ../nbs/89b_lab_commands.ipynb #da3df564
 def _again(name: str, experiments, json_):
@@ -267,18 +276,19 @@ def _record_workspace(run: str, experiments):
 
 @lab.command()
 @click.argument("run", nargs=-1)
-@click.option("--store", type=click.Path(), default="mlflow", show_default=True, metavar="FOLDER", help="The store: a folder with a database and artifacts.")
+@click.option("--store", type=click.Path(), metavar="FOLDER", help="The store, a folder with a database and artifacts; by default 'mlflow' beside the plans.")
 @workspace_option
 def log(run, store, experiments):
-    "Log RUNs into a local MLflow store. By default all that are kept; the store is a folder, which can be moved."
+    "Log RUNs into a local MLflow store. By default all that are kept; runs of plans are logged when they are made. The store is a folder, which can be moved."
     from mimirag.lab.ledger import read_ledger
     from mimirag.lab.runs import open_run
     from mimirag.lab.tracking import log_record
     workspace = _workspace(experiments)
+    store = Path(store) if store else workspace.folder/"mlflow"
     names = run or [entry["record"] for entry in read_ledger(workspace)[0] if entry["kind"]=="ran"]
     for name in names:
         record,_,evidence = open_run(name, workspace)
-        log_record(record, Path(store), evidence)
+        log_record(record, store, evidence)
     click.echo(f"{len(names)} run{'' if len(names)==1 else 's'} in {store}")
 
 # %% ../nbs/89b_lab_commands.ipynb #2eda612c
