@@ -4,10 +4,12 @@ The browser is Chromium, without a window and without network; where it is not i
 """
 import json, random, re, shutil, subprocess
 from html import escape
+from urllib.parse import urlsplit
 import pytest
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 pytest.importorskip("scipy")
+from mimirag.lab.figures import BETTER, NEUTRAL, WORSE
 from mimirag.lab.judge import judge
 from mimirag.lab.plan import parse_plan
 from mimirag.lab.record import Answered, Code, Record, Row, SetRun
@@ -46,7 +48,7 @@ def evidence_of(record: Record, text: str) -> dict:
 
 def test_the_verdict_comes_first_and_what_got_worse_is_said():
     page = report_html(record := made())
-    parts = [page.index(words) for words in ("Inconclusive", "What was asked", "What came out", "<h3>Guards", "<h2>Every query", "By set and by type", "What got worse", "The queries that moved most", "What it costs", "How it can be checked")]
+    parts = [page.index(words) for words in ("Inconclusive", ">What was asked</h2>", ">What came out</h2>", "<h3>Guards", ">Every query</h2>", ">By set and by type", ">What got worse</h2>", ">The queries that moved most", ">What it costs</h2>", ">How it can be checked</h2>")]
     assert parts==sorted(parts) and record.digest in page and "2"*64 in page and "nobody (CC0)" in page
     assert f"{judge(record).primary.estimate.losses} queries lost" in page and worse(record, judge(record))
 
@@ -63,6 +65,34 @@ def test_nothing_shown_can_write_to_the_page():
     card = show_comparison(record)._repr_html_()
     assert "<script" not in card and "\u202e" not in card
 
+def test_every_id_stands_once_and_every_link_leads_somewhere():
+    page = report_html(made())
+    ids = re.findall(r'<[^>]*? id="([^"]+)"', page)
+    assert len(ids)==len(set(ids)) and set(re.findall(r'href="#([^"]+)"', page)) | set(re.findall(r"url\(#([^)]+)\)", page)) <= set(ids)
+
+def test_an_interval_without_zero_is_not_more_than_chance_if_the_test_finds_nothing():
+    record = made(40)
+    rows = [row.model_copy(update=dict(type="plain", candidate=row.baseline if number > 2 else row.baseline.model_copy(update=dict(values={**row.baseline.values, "nDCG@10": row.baseline.values["nDCG@10"]-(.1, .12, .14)[number]})))) for number,row in enumerate(record.rows)]
+    record = record.model_copy(update=dict(rows=rows))
+    seen = judge(record).primary.estimate
+    assert seen.high < .0005 and seen.p==.25 and "which may be chance" in worse(record, judge(record))[0]
+
+def test_guards_refusals_failures_and_costs_are_among_what_got_worse():
+    record = made(60)
+    def change(number, row):
+        values = {**row.baseline.values, "recall@10": .5}
+        if number < 10: return row.model_copy(update=dict(baseline=Answered(milliseconds=1, outcome="none"), candidate=Answered(milliseconds=1, outcome="found", confidence=1.0)))
+        return row.model_copy(update=dict(candidate=row.candidate.model_copy(update=dict(values=values, milliseconds=99.0)))) if number > 10 else row.model_copy(update=dict(candidate=Answered(values=dict.fromkeys(values, 0.0), milliseconds=1, error="out of time")))
+    record = record.model_copy(update=dict(rows=[change(number, row) for number,row in enumerate(record.rows)], sets={"handbook": record.sets["handbook"].model_copy(update=dict(index_bytes=dict(baseline=4096, candidate=8192)))}))
+    said = worse(record, judge(record))
+    assert said[0].startswith("recall@10: -0.5") and "more than chance" in said[0] # the sure ones first, and the guard of the same measure not again
+    assert sum(item.startswith("recall@10:") for item in said)==1
+    for words in ("recall of refusing: 1.000 → 0.000", "1 queries failed in the candidate, 0 in the baseline", "Median time of an answer: ", "Indexes: 2.00 times"): assert any(words in item for item in said), words
+
+def test_the_card_of_a_notebook_holds_no_times_and_no_picture():
+    card = show_comparison(made())
+    assert "<svg" not in card._repr_html_() and "time" not in card._repr_html_() and str(card).startswith("Inconclusive: ")
+
 def test_nothing_is_loaded_from_elsewhere():
     page = report_html(made(), evidence=evidence_of(made(), "see https://example.org/x"))
     assert not re.findall(r"""(?:src|href|action|data)\s*=\s*["'](?!#)|url\((?!#)|@import""", page.replace('xlink:href="#', "")) and "default-src 'none'" in page
@@ -78,6 +108,30 @@ def test_queries_without_an_answer_and_failures():
             row.model_copy(update=dict(candidate=Answered(values={"nDCG@10": 0.0, "recall@10": 0.0}, milliseconds=1, error="it took <too> long"))) if number < 8 else row for number,row in enumerate(record.rows)]
     page = report_html(record.model_copy(update=dict(rows=rows)))
     assert "it took &lt;too&gt; long" in page and "3 in the candidate" in page and "Saying nothing" in page
+
+def test_what_became_of_a_passage_is_marked():
+    record = made(20)
+    item = lambda number,relevant=False: dict(id=f"d{number}", where=f"docs/{number}.md", text=f"passage {number}", relevant=relevant)
+    page = report_html(record, evidence={f"handbook/{row.query}": dict(text="When?", baseline=[item(1), item(2), item(3)], candidate=[item(4, True), item(2), item(1)]) for row in record.rows})
+    first = page[page.index('<details class="moved"'):page.index("</details>")]
+    assert re.findall(r'class="mark">([^<]+)<', first)==["now 3", "gone", "new", "was 1"] and "first relevant passage: none → 1" in first
+
+def test_a_page_is_bounded_whatever_it_is_about():
+    record = made(3_000)
+    broken = [row.model_copy(update=dict(set="x"*5_000, type="y"*5_000, baseline=row.baseline.model_copy(update=dict(error="z"*5_000)))) for row in record.rows]
+    page = report_html(record.model_copy(update=dict(rows=broken)))
+    assert len(page) < 300_000 and "more of this kind" in page and "and 2,990 more" in page
+    text = report_html(made(20), evidence=evidence_of(made(20), "弁は開く"*100_000))
+    assert len(text) < 400_000 and 'dir="auto">弁は開く' in text
+
+def test_colours_can_be_read():
+    "Contrast of every ink of the page and of the pictures, on its papers, by WCAG 2.2"
+    def light(colour):
+        parts = [int(colour[place:place+2], 16)/255 for place in (1, 3, 5)]
+        return sum(weight*(part/12.92 if part <= .04045 else ((part+.055)/1.055)**2.4) for weight,part in zip((.2126, .7152, .0722), parts))
+    colours = {name: "#"+"".join(digit*2 for digit in value) if len(value)==3 else f"#{value}" for name,value in re.findall(r"--(\w+): #(\w+);", report_html(made()))}
+    for ink in (colours["ink"], colours["soft"], colours["good"], colours["bad"], BETTER, WORSE, NEUTRAL):
+        for paper in (colours["paper"], colours["wash"]): assert (light(paper)+.05)/(light(ink)+.05) >= 4.5, (ink, paper)
 
 def test_a_large_record_stays_a_page():
     record = made(3_000)
@@ -111,4 +165,15 @@ def test_a_browser_prints_it(tmp_path):
     chromium(f"--user-data-dir={tmp_path/'profile'}", "--no-pdf-header-footer", f"--print-to-pdf={tmp_path/'page.pdf'}", (tmp_path/"page.html").as_uri())
     with pymupdf.open(tmp_path/"page.pdf") as printed:
         text = "\n".join(page.get_text() for page in printed)
-        assert 3 <= len(printed) <= 25 and "What got worse" in text and record.digest in text.replace("\n", "")
+        assert 3 <= len(printed) <= 12 and "What got worse" in text and record.digest in text.replace("\n", "")
+        for page in printed: assert all(page.rect.contains(block[:4]) for block in page.get_text("blocks"))
+
+@browser
+def test_a_browser_asks_nobody_for_anything(tmp_path):
+    record = made(20, name=HOSTILE)
+    write_report(record, tmp_path/"page.html", evidence_of(record, f"{HOSTILE} https://example.org/x.png"))
+    log = tmp_path/"net.json"
+    done = chromium(f"--user-data-dir={tmp_path/'profile'}", f"--log-net-log={log}", "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=4000", "--dump-dom", (tmp_path/"page.html").as_uri())
+    assert "How it can be checked" in done.stdout and "example.org" in done.stdout and "CONSOLE" not in done.stderr
+    asked = {urlsplit(event["params"]["url"]).hostname for event in json.loads(log.read_text())["events"] if "url" in event.get("params", {})}
+    assert asked <= {None, "", "clients2.google.com", "update.googleapis.com", "accounts.google.com"}, asked # Chromium's own habits; none of them is answered here
