@@ -21,7 +21,7 @@ from .record import SIDES, Record, Row
 from .statistics import needed
 
 # %% ../../nbs/lab/69b_report.ipynb #5c9e3035
-COST_NAMES = dict(latency=("Median time of an answer", "ms"), latency_p95=("95th percentile of it", "ms"), index_bytes=("Indexes", "bytes"), build_seconds=("Builds", "s"))
+COST_NAMES = dict(latency=("Median time of an answer", "ms"), latency_p95=("95th percentile of the time", "ms"), index_bytes=("Indexes", "bytes"), build_seconds=("Builds", "s"))
 
 def _several(found: list[Finding]) -> list[Finding]: return found if len(found) > 1 else []
 
@@ -73,7 +73,8 @@ def _differing(record: Record) -> list[dict[str, str]]:
 def _excerpt(text: str) -> str:
     "The beginning of a passage, without its empty lines"
     lines = re.sub(r"\s*\n\s*\n\s*", "\n", visible(text[:4*MOST_TEXT]).strip()).split("\n")
-    return short("\n".join(lines[:8]), MOST_TEXT)+("…" if len(lines) > 8 else "")
+    text = "\n".join(lines[:8])
+    return short(text+"…" if len(lines) > 8 and len(text) < MOST_TEXT else text, MOST_TEXT)
 
 def _changed(items: list[dict], other: list[dict], side: str) -> list[str]:
     "For each item, what became of it between the arms"
