@@ -52,18 +52,18 @@ def test_a_store_survives_a_move_and_nothing_is_made_elsewhere(tmp_path, parts):
     assert not list((tmp_path/"somewhere").iterdir()) and not list((tmp_path/"elsewhere").iterdir()) and not (tmp_path/"A").exists()
     assert sorted(path.name for path in (tmp_path/"B/store").iterdir())==["artifacts", "mlflow.db"]
 
-def test_a_copied_store_answers_from_its_own_place(tmp_path, parts):
-    python(tmp_path/"x", "log", tmp_path/"A", parts)
+def test_a_copied_store_answers_from_its_own_place(tmp_path):
+    log_record(made(9), tmp_path/"A")
     shutil.copytree(tmp_path/"A", tmp_path/"A copy")
     shutil.rmtree(tmp_path/"A/artifacts")
     (tmp_path/"out").mkdir()
     assert python(tmp_path/"x", "read", tmp_path/"A copy", tmp_path/"out")[0]
 
-def test_this_projects_own_reader_of_mlflow_reads_it(tmp_path, parts):
-    run,_,_ = python(tmp_path/"x", "log", tmp_path/"store", parts)
+def test_this_projects_own_reader_of_mlflow_reads_it(tmp_path):
     import mimirag
+    run = log_record(made(9), tmp_path/"store")
     (tmp_path/"mimirag.toml").write_text('[[source]]\nid = "runs"\nkind = "records"\nstore = "mlflow"\npath = "store/mlflow.db"\n')
-    reply = mimirag.open(tmp_path).search("titles count for nothing")
+    reply = mimirag.open(tmp_path).search(made(9).arms["candidate"].name)
     assert reply.outcome=="found" and run in {item.path for item in reply} | {line for item in reply for line in item.text.split()}
 
 def test_what_is_no_store_is_told(tmp_path):
