@@ -365,3 +365,11 @@ def test_questions_that_are_few_or_do_not_move_rule_nothing_out(here):
     assert [of(number).decision for number in (2, 19, 25)]==["inconclusive"]*3
     assert of(30).decision=="not_promoted" # 1 - 0.05^(1/30) is below the 0.1 that matter
     assert of(12, 0.1).decision=="not_promoted" # a loss that is more than chance needs no more
+
+def test_a_plan_that_lies_elsewhere_is_none(here):
+    "An entry that names a file outside of the plans, where nobody would look for it"
+    planned(here)
+    (here.folder.parent/"hidden.toml").write_text((here.plans/"title-weight.toml").read_text())
+    append(here, "declared", plan="../../hidden", digest=sha256((here.folder.parent/"hidden.toml").read_bytes()))
+    assert any("no name of a plan" in problem for problem in check(here))
+    refused(here, "title-weight", "no name of a plan")

@@ -6,7 +6,7 @@
 __all__ = ['Values', 'Introduction', 'read_values', 'read_introduction', 'introduce', 'refusals', 'promote', 'check', 'origins']
 
 # %% ../../nbs/lab/67c_gate.ipynb #01763098
-import os, tempfile, tomllib
+import os, re, tempfile, tomllib
 from pathlib import Path
 from typing import Any
 from pydantic import Field, ValidationError, model_validator
@@ -15,7 +15,7 @@ from ..evidence.text import sha256
 from .runs import open_run, plan_file, toml_kit
 from .judge import judge
 from .ledger import Workspace, append, read_ledger
-from .plan import Declared, Name, read_plan
+from .plan import NAME, Declared, Name, read_plan
 from .record import Record, code_digest, read_record
 
 # %% ../../nbs/lab/67c_gate.ipynb #1b115bcf
@@ -92,16 +92,21 @@ def _replay(workspace: Workspace) -> tuple[dict[tuple[str, str], float], dict[tu
 def _changes(workspace: Workspace, before: list[dict], entry: dict[str, Any]) -> tuple[dict[tuple[str, str], tuple], list[str]]:
     "What an entry does to the defaults, and what is wrong with it"
     if entry["kind"]=="introduced":
-        made,digest = read_introduction(workspace.plans/f"{entry['plan']}.toml")
+        made,digest = read_introduction(_plan_of(workspace, entry["plan"]))
         wrong = [] if digest==entry["digest"] and made.values==entry["values"] and made.retires==entry.get("retires", []) else [f"{entry['plan']}.toml is not the file that was entered"]
         return {place: (None, value) for place,value in _flat(entry["values"]).items()}, wrong
     if entry["kind"]=="declared":
-        _,digest = read_plan(workspace.plans/f"{entry['plan']}.toml")
+        _,digest = read_plan(_plan_of(workspace, entry["plan"]))
         return {}, [] if digest==entry["digest"] else [f"{entry['plan']}.toml was changed after it was declared"]
     record,wrong = _kept(workspace, entry)
     if entry["kind"]=="ran": return {}, wrong
     wrong += _unearned(workspace, before, entry["digest"], record)
     return {place: (old, new) for place,(old,new) in _steps(record).items()}, wrong
+
+def _plan_of(workspace: Workspace, name: Any) -> Path:
+    "File of a plan that an entry names, which lies among the plans and nowhere else"
+    if not isinstance(name, str) or not re.fullmatch(NAME, name): raise UsageError(f"{name!r} is no name of a plan")
+    return workspace.plans/f"{name}.toml"
 
 def _kept(workspace: Workspace, entry: dict[str, Any]) -> tuple[Record, list[str]]:
     "The record of an entry, and whether it is the one that was kept"
@@ -117,7 +122,7 @@ def _steps(record: Record) -> dict[tuple[str, str], tuple[float, float]]:
 def _unearned(workspace: Workspace, entries: list[dict], digest: str, record: Record) -> list[str]:
     "Why a record is no ground for a promotion, as far as the ledger up to then and the plan's file say"
     found = []
-    plan,on_file = read_plan(workspace.plans/f"{record.name}.toml")
+    plan,on_file = read_plan(_plan_of(workspace, record.name))
     if not digest==on_file==record.plan_digest or plan!=record.plan: found.append(f"the plan {record.name}.toml is not the one of the run")
     declared = next((number for number,entry in enumerate(entries) if entry["kind"]=="declared" and entry.get("digest")==digest), None)
     ran = next((number for number,entry in enumerate(entries) if entry["kind"]=="ran" and entry.get("record")==record.id), None)
