@@ -5,14 +5,14 @@
 # %% auto #0
 __all__ = ['MOST_DIMENSIONS', 'create_vectors', 'put_vectors', 'drop_vectors', 'has_vectors', 'Vectors']
 
-# %% ../../nbs/index/38d_vectors.ipynb #6158e561
-import json, math, re
+# %% ../../nbs/index/38d_vectors.ipynb #45b42317
+import math, re
 from typing import Any, Iterable, NamedTuple
 from ..evidence.errors import BadIndex, MissingExtra, UsageError
 from .lexical import Hit
 from .reader import Opened
 
-# %% ../../nbs/index/38d_vectors.ipynb #f9cc5b0f
+# %% ../../nbs/index/38d_vectors.ipynb #723bb777
 def _unit(values: Any, dimension: int) -> Any:
     "A vector at unit length, in float32; raises `ValueError` with the reason why it has no direction"
     import numpy as np
@@ -28,7 +28,7 @@ def _unit(values: Any, dimension: int) -> Any:
     if given.dtype==np.float32 and abs(length*float(most)-1) < 1e-6: return given # what was stored once stays as it is when it is carried over
     return (row/most/length).astype(np.float32)
 
-# %% ../../nbs/index/38d_vectors.ipynb #22d97f08
+# %% ../../nbs/index/38d_vectors.ipynb #8e82a6d3
 MOST_DIMENSIONS = 8_192 # of sqlite-vec
 _BLOCK = 16             # vectors
 
@@ -64,7 +64,7 @@ def _dimension(sql: str|None) -> int:
     found = re.search(r"vector float\[(\d+)\]", sql or "")
     return int(found[1]) if found else 0
 
-# %% ../../nbs/index/38d_vectors.ipynb #8814b1cb
+# %% ../../nbs/index/38d_vectors.ipynb #664b6e72
 _MOST_EMPTY = 0.25 # of the places, before the vectors are laid anew
 
 def put_vectors(
@@ -102,7 +102,7 @@ def _lay_anew(database: Any):
     _insert(database, ((id, np.frombuffer(row, "<f4")) for id,row in rows))
     database.executemany("INSERT INTO embedded VALUES(?, ?)", kept)
 
-# %% ../../nbs/index/38d_vectors.ipynb #3ae0b653
+# %% ../../nbs/index/38d_vectors.ipynb #848623aa
 class _Laid(NamedTuple):
     "Where the vectors are, in order of their passages"
     dimension: int
@@ -142,7 +142,7 @@ def _laid(index: Opened) -> _Laid:
     index.derived["vectors"] = laid
     return laid
 
-# %% ../../nbs/index/38d_vectors.ipynb #29775434
+# %% ../../nbs/index/38d_vectors.ipynb #45126d1a
 def _read(index: Opened, laid: _Laid, which: Any) -> Any:
     "Vectors by their positions in `laid`, a row each; raises `BadIndex`"
     import numpy as np
@@ -158,7 +158,7 @@ def _read(index: Opened, laid: _Laid, which: Any) -> Any:
     if not whole.all(): raise index.damaged("a vector has lost its length")
     return rows
 
-# %% ../../nbs/index/38d_vectors.ipynb #b32f29f1
+# %% ../../nbs/index/38d_vectors.ipynb #45ff6da2
 _MASKS = 3         # costs from 0 to 7
 _AT_ONCE = 2**13   # columns, which fit into a processor's cache
 
@@ -173,7 +173,7 @@ def _distances(signs: Any, query: Any) -> Any:
         for n,mask in enumerate(masks): part += np.bitwise_count(differ & mask[:, None]).sum(0, dtype=np.uint16) << np.uint16(n)
     return far
 
-# %% ../../nbs/index/38d_vectors.ipynb #d681a5b2
+# %% ../../nbs/index/38d_vectors.ipynb #1a969a18
 _LEAST,_EACH = 200, 8 # candidates in any case, and for each hit that is wanted; defaults
 _ROWS = 2**10         # that are compared at once
 
@@ -213,9 +213,10 @@ class Vectors:
 
     def _query(self, query: Any) -> Any:
         import numpy as np
-        size = np.size(query)
-        if size!=self.dimension: raise BadIndex(f"{self._index.path}: the index has vectors of {self.dimension:,} numbers and the question has one of {size:,}, so another model made it; run 'mimirag index' to make them anew")
-        try: return _unit(np.reshape(query, -1), self.dimension)
+        try:
+            given = np.reshape(query, -1)
+            if len(given)!=self.dimension: raise BadIndex(f"{self._index.path}: the index has vectors of {self.dimension:,} numbers and the question has one of {len(given):,}, so another model made it; run 'mimirag index' to make them anew")
+            return _unit(given, self.dimension)
         except ValueError as error: raise UsageError(f"the vector of the question has no direction ({error}), so nothing is near it; ask in other words, or look at the model") from None
 
     def _eligible(self, documents: list[int]|None, among: Any) -> Any:
