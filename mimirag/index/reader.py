@@ -12,6 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any, Iterable, Iterator, NamedTuple
 from ..evidence.citation import Citation
 from ..evidence.errors import BadIndex
@@ -116,15 +117,30 @@ class Opened:
     def __init__(self, path: str|os.PathLike):
         self.path = Path(path)
         self.stamp = _stamp(self.path) # taken first: a file that is published in between will be noticed
-        self._database = connect(self.path)
+        self._database,self._turn = connect(self.path), Lock() # apsw refuses a second thread while the first is at work
         self.derived: dict[str, Any] = {} # what others made of it, and want to keep while it is open
         self.meta: dict[str, str] = dict(self.rows("SELECT key, value FROM meta"))
 
     def rows(self, sql: str, values: tuple|dict = ()) -> list[tuple]:
         "Rows of a query; raises `BadIndex` when the file turns out to be damaged"
         import apsw
-        try: return self._database.execute(sql, values).fetchall()
+        try:
+            with self._turn: return self._database.execute(sql, values).fetchall()
         except (apsw.Error, UnicodeDecodeError) as error: raise self.damaged(error) from None
+
+    def parts(self, table: str, column: str, places: list[tuple[int, int]], size: int) -> bytes:
+        "So many bytes of large values from each place, a row and an offset, one after another; what lies around them is not read. Raises `BadIndex`"
+        import apsw
+        found = []
+        try:
+            with self._turn, self._database.blob_open("main", table, column, places[0][0], False) as value:
+                for row,offset in places:
+                    value.reopen(row)
+                    value.seek(offset)
+                    found.append(value.read(size))
+        except (apsw.Error, ValueError) as error: raise self.damaged(error) from None
+        if any(len(part)!=size for part in found): raise self.damaged("a value is too short")
+        return b"".join(found)
 
     def damaged(self, error: object) -> BadIndex:
         "What to raise"
