@@ -168,13 +168,16 @@ class BuildReport(Shown):
     added: int                             # Documents extracted in this build
     kept: int                              # Documents carried over, their content being the same
     removed: int                           # Documents dropped
+    vectors: int = 0                       # Vectors in the index
+    embedded: int = 0                      # Of them, made or looked up in this build
     unreadable: tuple[Unreadable, ...] = () # Files that gave no evidence
     notes: tuple[FileNote, ...] = ()       # About files that were read
     seconds: float = Field(0.0, ge=0)      # Wall time
 
     def __str__(self):
         head = f"{counted(self.documents, 'document')}, {counted(self.passages, 'passage')} ({self.added:,} read, {self.kept:,} unchanged, {self.removed:,} removed)"
-        return "\n".join([head, *(one_line(f"not indexed: {u.source}/{u.path}: {u.reason}") for u in self.unreadable), *(one_line(f"note: {n.source}/{n.path}: {n.note}") for n in self.notes)])
+        if self.vectors: head += f", {counted(self.vectors, 'vector')} ({self.embedded:,} new)"
+        return "\n".join([head, *(one_line(f"not indexed: {u.source}/{u.path}: {u.reason}") for u in self.unreadable), *(one_line(f"note: {f'{n.source}/' if n.source else ''}{n.path}: {n.note}") for n in self.notes)])
 
 class SourceStatus(Shown):
     "How a source stands against the index"
