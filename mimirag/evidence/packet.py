@@ -92,6 +92,7 @@ class Scope(Shown):
     passages: int = 0                 # Passages of these documents
     records: int = 0                  # Records that were searched; those of a store with its own search are not counted
     unreadable: int = 0               # Files in scope that could not be read when the index was built, and what stores hold that is no record
+    pipeline: str = "lexical"         # How passages were searched
     withdrawn: int = 0                # Documents in the index that the profile no longer admits
     notes: tuple[str, ...] = ()       # What a reader of the outcome should know, a sentence each
 
