@@ -648,13 +648,20 @@ def test_a_word_that_cannot_be_meant_is_told(worded, defaults, words):
 
 # Arms with an embedding
 
-MODEL = '{model = "tiny", dimensions = 8}'
+MODEL = '{model = "hashed", batch = 8}'
+
+def test_a_run_says_what_made_its_vectors(here):
+    (here.plans/"title-weight.toml").write_text(TITLES.replace('{name = "as shipped"}', f'{{name = "as shipped", embedding = {MODEL}}}').replace('defaults = {lexical', f'embedding = {MODEL}, defaults = {{lexical'))
+    made,place = planned(here)
+    assert all(model.startswith("hashed (256 numbers, ") for model in made.record.sets["parts"].models.values()) and read_record(place).id==made.record.id
+    promote("title-weight", here)
+    assert check(here)==[]
 
 def test_an_embedding_is_a_part_of_the_plan_and_no_default(here):
     (here.plans/"title-weight.toml").write_text(TITLES.replace('{name = "as shipped"}', f'{{name = "as shipped", embedding = {MODEL}}}').replace('defaults = {lexical', f'embedding = {MODEL}, defaults = {{lexical'))
     from mimirag.lab.plan import check_arms, read_plan
     plan,digest = read_plan(here.plans/"title-weight.toml")
-    assert plan.baseline.embedding==plan.candidate.embedding==dict(model="tiny", dimensions=8) and digest!=sha256(TITLES.encode())
+    assert plan.baseline.embedding==plan.candidate.embedding==dict(model="hashed", batch=8) and digest!=sha256(TITLES.encode())
     check_arms(parse_plan(TITLES.replace('{name = "as shipped"}', f'{{name = "as shipped", embedding = {MODEL}}}').replace('defaults = {lexical = {title = 12.0, document = 0.0}}', 'embedding = {model = "other"}')))
     (here.plans/"title-weight.toml").write_text(TITLES)
     made,_ = planned(here)
@@ -669,13 +676,15 @@ def test_a_profile_is_built_with_the_embedding_of_an_arm(here, tmp_path, monkeyp
     from mimirag.lab import Arm, read_case_set
     (tmp_path/"docs").mkdir()
     (tmp_path/"mimirag.toml").write_text('[[source]]\nid = "docs"\nkind = "documents"\nroot = "docs" # here\n')
-    (tmp_path/"cases.jsonl").write_text(json.dumps(dict(id="c", question="When?"))+"\n")
+    (tmp_path/"docs/a.md").write_text("It opens at 6.2 bar.\n")
+    (tmp_path/"cases.jsonl").write_text(json.dumps(dict(id="c", question="When?", gold=[dict(source="docs", path="a.md", quote="at 6.2 bar")]))+"\n")
     for number,wanted in enumerate((read_set(here.folder.parent/"parts"), read_case_set(tmp_path/"cases.jsonl", tmp_path))):
         (work := tmp_path/f"work{number}").mkdir()
         plain,_ = evaluating._profile_of(wanted, work)
-        profile,_ = evaluating._profile_of(wanted, work, dict(model="tiny", dimensions=8))
+        profile,_ = evaluating._profile_of(wanted, work, dict(model="hashed", batch=8))
         made = tomllib.loads(profile.read_text())
-        assert made["embedding"]==dict(model="tiny", dimensions=8) and "embedding" not in tomllib.loads(plain.read_text()) and Path(made["source"][0]["root"]).is_dir() and profile.parent==work
+        assert made["embedding"]==dict(model="hashed", batch=8) and "embedding" not in tomllib.loads(plain.read_text()) and Path(made["source"][0]["root"]).is_dir() and profile.parent==work
+    with evaluating.built(wanted, embedding=dict(model="hashed", batch=8)) as ready: assert ready.kb.profile.embedding.batch==8 and ready.model.startswith("hashed (256 numbers") and not evaluating.stale_cases(ready)
     begun = []
     monkeypatch.setattr(arms, "built", lambda wanted, progress, embedding: begun.append(embedding) or ExitStack())
     for other,times in (("tiny", 1), ("other", 2)):

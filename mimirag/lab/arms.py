@@ -78,8 +78,9 @@ def _rows(name: str, ready: dict[Side, BuiltSet], answers: dict[str, dict[Side, 
 def _used(ready: dict[Side, BuiltSet], role: str, digest: str, rows: list[Row]) -> SetRun:
     "How the set was used"
     of = lambda value: {side: value(ready[side]) for side in SIDES}
+    models = of(lambda one: one.model)
     return SetRun(role=role, digest=digest, queries=len(rows), answerable=sum(bool(row.baseline.values) for row in rows), documents=of(lambda one: one.report.documents), passages=of(lambda one: one.report.passages),
-                  index_bytes=of(lambda one: one.index_bytes), build_seconds=of(lambda one: round(one.report.seconds, 3)))
+                  index_bytes=of(lambda one: one.index_bytes), build_seconds=of(lambda one: round(one.report.seconds, 3)), models=models if any(models.values()) else None)
 
 def _run_set(name: str, wanted: EvalSet|CaseSet, role: str, given: dict[Side, Arm|Own], metrics: Sequence[str], progress: bool) -> tuple[SetRun, list[Row], dict[str, dict]]:
     "Ask all questions of a set in both arms: how it was used, its rows, and what was found for each"

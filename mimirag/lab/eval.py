@@ -19,6 +19,7 @@ from .cases import CaseSet, CaseTargets, Gold
 from .measures import STANDARD, area, measure, refusals, risk_coverage, span_values
 from .plan import Arm, check_arm, toml_kit
 from .sets import EvalSet, Targets, lay_out, read_set
+from ..index.embed import open_embedder
 from ..retrieve.knowledge import KnowledgeBase, progress_bar
 from ..retrieve.search import terms_of
 
@@ -37,6 +38,12 @@ class BuiltSet:
     def index_bytes(self) -> int:
         "Size of the index; 0 where every source is asked live"
         return self.kb.profile.index.stat().st_size if self.kb.profile.index.exists() else 0
+
+    @property
+    def model(self) -> str:
+        "What makes its vectors, with a fingerprint; empty where words alone are searched"
+        embedder = open_embedder(self.kb.profile)
+        return str(embedder.model) if embedder else ""
 
 Embedding = Mapping[str, str|bool|int|float] # A profile's table of that name
 

@@ -16,6 +16,7 @@ from ..evidence.text import sha256
 from .measures import check_metric
 from ..retrieve.search import PIPELINES
 from ..sources.defaults import Tables, check_tables, shipped
+from ..sources.profile import Embedding
 
 # %% ../../nbs/lab/63_plan.ipynb #b0061890
 class Declared(BaseModel):
@@ -148,13 +149,19 @@ def read_plan(path: str|Path) -> tuple[Plan, str]:
 
 # %% ../../nbs/lab/63_plan.ipynb #8b61d0b2
 def check_arm(arm: Arm, name: str = "the plan"):
-    "Raise `UsageError` for a default or a pipeline that does not exist"
+    "Raise `UsageError` for a default, a pipeline or an embedding that cannot be"
     check_tables(arm.defaults, name)
     strange = next((pipeline for pipeline in (arm.pipeline, *arm.defaults.get("pipeline", {}).values()) if pipeline not in (None, *PIPELINES)), None)
     if strange is not None: raise UsageError(f"{name}: there is no pipeline {strange!r}; there is {', '.join(PIPELINES)}")
+    if arm.embedding is not None: _check_embedding(arm.embedding, name)
+
+def _check_embedding(given: dict, name: str):
+    try: asked = Embedding.model_validate(given)
+    except ValidationError as error: raise UsageError(f"{name}: embedding.{_sentence(error.errors()[0])}") from None
+    if "/" in asked.model and not asked.url and not os.path.isabs(os.path.expanduser(asked.model)): raise UsageError(f"{name}: the folder {asked.model!r} of the embedding lies nowhere, since an arm is asked of several profiles; name an installed package, or the folder from the root or from '~'")
 
 def check_arms(plan: Plan, name: str = "the plan"):
-    "Raise `UsageError` for a default or a pipeline that does not exist, and for arms that do the same"
+    "Raise `UsageError` for what `check_arm` refuses, and for arms that do the same"
     for arm in (plan.baseline, plan.candidate): check_arm(arm, name)
     does = lambda arm: (arm.tables(), arm.pipeline, arm.embedding)
     if does(plan.baseline)==does(plan.candidate): raise UsageError(f"{name}: the two arms are the same; the candidate has to differ in a default, in the pipeline or in the embedding")

@@ -56,6 +56,7 @@ class SetRun(Declared):
     passages: dict[Side, int]
     index_bytes: dict[Side, int]
     build_seconds: dict[Side, float]
+    models: dict[Side, str]|None = None # What made vectors, where there were any
 
 # %% ../../nbs/lab/64_record.ipynb #6f60802b
 FLOORS = ("evidence", "sources", "extract", "index", "retrieve", "answer", "lab")
