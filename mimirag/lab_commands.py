@@ -28,7 +28,7 @@ def _workspace(folder):
 @lab.command("eval")
 @click.argument("wanted", metavar="SET", type=click.Path())
 @click.option("--profile", "-p", type=click.Path(), metavar="FILE", help="For a file of cases: the profile that is asked.")
-@click.option("--pipeline", metavar="NAME", help="How to search: lexical.")
+@click.option("--pipeline", metavar="NAME", help="How to search: hybrid, lexical, dense or rrf.")
 @json_option
 def eval_(wanted, profile, pipeline, json_):
     "Measure on a SET. It is built through the ordinary path, and its questions are asked. SET is a folder with corpus.jsonl, queries.jsonl and qrels.tsv, or a file of cases."

@@ -201,6 +201,7 @@ class Status(Shown):
     generation: str = ""
     built: str = ""                        # When, as an ISO 8601 time in UTC
     bytes: int = 0                         # Size of the index
+    vectors: str = ""                      # How many it has, and what made them
     sources: tuple[SourceStatus, ...] = ()
     problem: str = ""                      # Why there is no usable index, and what to run
 
@@ -211,7 +212,7 @@ class Status(Shown):
 
     def __str__(self):
         rows = [f"{s.id:<16} {s.state:<12} {s.documents:>7,} documents {s.passages:>8,} passages {s.unreadable:>4,} unreadable  {s.reason}".rstrip() for s in self.sources]
-        return "\n".join(map(one_line, [self.problem or f"{self.index}: generation {self.generation}", *rows]))
+        return "\n".join(map(one_line, filter(None, [self.problem or f"{self.index}: generation {self.generation}", self.vectors, *rows])))
 
 # %% ../../nbs/evidence/04_packet.ipynb #ccf83427
 class Match(Shown):

@@ -10,6 +10,7 @@ import hashlib, json, os, re
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any, Protocol
 from ..evidence.errors import MissingExtra, ProfileError, SourceError
 from ..evidence.text import sha256
@@ -107,11 +108,16 @@ class Local:
         self._folder,self._asked = Path(folder), asked
         if not self._folder.is_dir(): raise SourceError(f"{folder}: there is no such folder; [embedding] model names the folder of a model, or an installed package that carries one")
         dimension,own = _of_folder(self._folder)
+        self._loading = Lock()
         given = lambda asked, *names: asked if asked is not None else next((own[name] for name in names if name in own), "")
         self.model = Model(name, dimension, _digest(self._folder), given(asked.query_prefix, "query"), given(asked.passage_prefix, "document", "passage"), asked.normalise)
 
-    @cached_property
+    @property
     def _encoder(self) -> Any:
+        with self._loading: return self._loaded
+
+    @cached_property
+    def _loaded(self) -> Any:
         os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
         try: from sentence_transformers import SentenceTransformer
         except ImportError as error: raise MissingExtra(f"the model {self.model.name} needs sentence-transformers ({error}); run: pip install 'mimirag[dense]'") from None

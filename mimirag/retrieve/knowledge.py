@@ -106,6 +106,10 @@ class Opened:
             if self._embedder is None: self._embedder = open_embedder(self.profile)
             return self._embedder
 
+    def warm(self):
+        "Load what makes vectors of questions, where the profile declares it, so that the first question does not wait; raises `MimiRAGError`"
+        if (embedder := self._embed()) is not None: embedder.query("a")
+
     def _checker(self) -> Resolver:
         with self._lock:
             profile = self.profile
