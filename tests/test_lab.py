@@ -646,6 +646,12 @@ def test_a_word_that_cannot_be_meant_is_told(worded, defaults, words):
     (worded.plans/"title-weight.toml").write_text(TITLES.replace("defaults = {lexical = {title = 12.0, document = 0.0}}", f"defaults = {defaults}"))
     with pytest.raises(UsageError, match=words): declare("title-weight", worded)
 
+def test_a_setting_on_the_command_line_is_a_number_or_a_word():
+    from mimirag.lab_commands import _overrides
+    assert _overrides(("pipeline.documents = hybrid", "lexical.title=4"))=={"pipeline": {"documents": "hybrid"}, "lexical": {"title": 4.0}}
+    for odd in ("lexical.title=", "lexical.title=inf", "title"):
+        with pytest.raises(UsageError, match="is no setting"): _overrides((odd,))
+
 # Arms with an embedding
 
 MODEL = '{model = "hashed", batch = 8}'
