@@ -663,6 +663,17 @@ def test_a_run_says_what_made_its_vectors(here):
     promote("title-weight", here)
     assert check(here)==[]
 
+def test_an_arm_that_lost_its_vectors_failed_and_was_not_measured_by_words_alone(here, monkeypatch):
+    from mimirag.evidence.errors import SourceError
+    from mimirag.index.embed import Hashed
+    from mimirag.lab import Arm
+    def gone(self, text): raise SourceError("the model has gone")
+    if not shipped().get("hybrid", {}).get("share"): pytest.skip("words alone are searched by default")
+    monkeypatch.setattr(Hashed, "query", gone)
+    monkeypatch.setattr(Hashed, "passages", lambda self, texts: np.ones((len(texts), 256), np.float32))
+    made = quick(here.folder.parent, Arm(name="by meaning", embedding=dict(model="hashed")))
+    assert "30 failed in the candidate (SourceError: the model has gone)" in str(made) and "baseline" not in str(made).partition("failed in")[2]
+
 def test_an_embedding_is_a_part_of_the_plan_and_no_default(here):
     (here.plans/"title-weight.toml").write_text(TITLES.replace('{name = "as shipped"}', f'{{name = "as shipped", embedding = {MODEL}}}').replace('defaults = {lexical', f'embedding = {MODEL}, defaults = {{lexical'))
     from mimirag.lab.plan import check_arms, read_plan
