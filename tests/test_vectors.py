@@ -3,9 +3,9 @@ import itertools, random, shutil, subprocess, sys, threading
 from contextlib import closing
 import apsw, numpy as np, pytest
 import mimirag.index.vectors as module
-from mimirag.evidence.errors import BadIndex, MissingExtra, UsageError
+from mimirag.evidence.errors import BadIndex, UsageError
 from mimirag.index.reader import Index, Opened
-from mimirag.index.schema import TABLES, create
+from mimirag.index.schema import create
 from mimirag.index.vectors import Vectors, create_vectors, drop_vectors, has_vectors, put_vectors
 from mimirag.index.writer import reopen
 
@@ -95,8 +95,8 @@ def test_a_broken_vector_does_not_leave_the_old_one(tmp_path):
     with closing(apsw.Connection(str(tmp_path/"one.sqlite"))) as database:
         assert put_vectors(database, [2], [[np.nan]*4], [b"k"*16])==[(2, "a number of it is not finite")]
         assert put_vectors(database, [3, 3], [[0, 0, 1, 0], [0]*4], [b"k"*16]*2)==[(3, "all its numbers are zero")] # the later one counts
-        assert put_vectors(database, [4, 4], [[0]*4, [1, 1, 0, 0]], [b"k"*16]*2) in ([], [(4, "all its numbers are zero")])
-    with closing(Opened(tmp_path/"one.sqlite")) as index: assert {hit.passage for hit in Vectors(index).search([1, 1, 1, 1], 9)} <= {1, 4}
+        assert put_vectors(database, [4, 4], [[0]*4, [1, 1, 0, 0]], [b"k"*16]*2)==[]
+    with closing(Opened(tmp_path/"one.sqlite")) as index: assert [hit.passage for hit in Vectors(index).search([1, 1, 1, 1], 9)]==[4, 1]
 
 def test_numbers_of_passages(tmp_path):
     ids = [np.int64(2**40), np.uint8(3), 2**62, 0, -7]

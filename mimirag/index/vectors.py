@@ -5,14 +5,14 @@
 # %% auto #0
 __all__ = ['MOST_DIMENSIONS', 'create_vectors', 'put_vectors', 'drop_vectors', 'has_vectors', 'Vectors']
 
-# %% ../../nbs/index/38d_vectors.ipynb #45b42317
+# %% ../../nbs/index/38d_vectors.ipynb #6985b908
 import math, re
 from typing import Any, Iterable, NamedTuple
 from ..evidence.errors import BadIndex, MissingExtra, UsageError
 from .lexical import Hit
 from .reader import Opened
 
-# %% ../../nbs/index/38d_vectors.ipynb #723bb777
+# %% ../../nbs/index/38d_vectors.ipynb #4ed53b9f
 def _unit(values: Any, dimension: int) -> Any:
     "A vector at unit length, in float32; raises `ValueError` with the reason why it has no direction"
     import numpy as np
@@ -28,7 +28,7 @@ def _unit(values: Any, dimension: int) -> Any:
     if given.dtype==np.float32 and abs(length*float(most)-1) < 1e-6: return given # what was stored once stays as it is when it is carried over
     return (row/most/length).astype(np.float32)
 
-# %% ../../nbs/index/38d_vectors.ipynb #8e82a6d3
+# %% ../../nbs/index/38d_vectors.ipynb #7b19f4cf
 MOST_DIMENSIONS = 8_192 # of sqlite-vec
 _BLOCK = 16             # vectors
 
@@ -64,7 +64,7 @@ def _dimension(sql: str|None) -> int:
     found = re.search(r"vector float\[(\d+)\]", sql or "")
     return int(found[1]) if found else 0
 
-# %% ../../nbs/index/38d_vectors.ipynb #664b6e72
+# %% ../../nbs/index/38d_vectors.ipynb #6f4552f8
 _MOST_EMPTY = 0.25 # of the places, before the vectors are laid anew
 
 def put_vectors(
@@ -76,11 +76,13 @@ def put_vectors(
     "Keep vectors in the place of those that these passages had; raises `MissingExtra`"
     dimension,rows,rejected = _dimension(database.execute("SELECT sql FROM sqlite_master WHERE name='vector'").get), {}, {}
     for id,vector,key in zip(map(int, ids), vectors, keys, strict=True):
+        for one in (rows, rejected): one.pop(id, None) # of two for one passage the later counts
         try: rows[id] = _unit(vector, dimension), bytes(key)
         except ValueError as error: rejected[id] = str(error)
-    drop_vectors(database, [*rows, *rejected])
-    _insert(database, ((id, row) for id,(row,_) in rows.items() if id not in rejected))
-    database.executemany("INSERT INTO embedded VALUES(?, ?)", ((id, key) for id,(_,key) in rows.items() if id not in rejected))
+    with database: # one transaction, or a part of the caller's
+        drop_vectors(database, [*rows, *rejected])
+        _insert(database, ((id, row) for id,(row,_) in rows.items()))
+        database.executemany("INSERT INTO embedded VALUES(?, ?)", ((id, key) for id,(_,key) in rows.items()))
     return list(rejected.items())
 
 def _insert(database: Any, rows: Iterable[tuple[int, Any]]):
@@ -90,10 +92,13 @@ def drop_vectors(database: Any, ids: Iterable[int]):
     "Forget the vectors of passages; raises `MissingExtra`"
     _load(database)
     gone = [(int(id),) for id in ids]
-    database.executemany("DELETE FROM vector WHERE rowid=?", gone)
-    database.executemany("DELETE FROM embedded WHERE passage=?", gone)
-    places,used = database.execute("SELECT coalesce(sum(size), 0), (SELECT count(*) FROM embedded) FROM vector_chunks").fetchone()
-    if places-used > _MOST_EMPTY*places+_BLOCK: _lay_anew(database)
+    with database:
+        before = database.total_changes()
+        database.executemany("DELETE FROM embedded WHERE passage=?", gone)
+        if database.total_changes()==before: return
+        database.executemany("DELETE FROM vector WHERE rowid=?", gone)
+        places,used = database.execute("SELECT coalesce(sum(size), 0), (SELECT count(*) FROM embedded) FROM vector_chunks").fetchone()
+        if places-used > _MOST_EMPTY*places+_BLOCK: _lay_anew(database)
 
 def _lay_anew(database: Any):
     import numpy as np
@@ -102,7 +107,7 @@ def _lay_anew(database: Any):
     _insert(database, ((id, np.frombuffer(row, "<f4")) for id,row in rows))
     database.executemany("INSERT INTO embedded VALUES(?, ?)", kept)
 
-# %% ../../nbs/index/38d_vectors.ipynb #848623aa
+# %% ../../nbs/index/38d_vectors.ipynb #d39fb58c
 class _Laid(NamedTuple):
     "Where the vectors are, in order of their passages"
     dimension: int
@@ -142,7 +147,7 @@ def _laid(index: Opened) -> _Laid:
     index.derived["vectors"] = laid
     return laid
 
-# %% ../../nbs/index/38d_vectors.ipynb #45126d1a
+# %% ../../nbs/index/38d_vectors.ipynb #9a6883bb
 def _read(index: Opened, laid: _Laid, which: Any) -> Any:
     "Vectors by their positions in `laid`, a row each; raises `BadIndex`"
     import numpy as np
@@ -158,7 +163,7 @@ def _read(index: Opened, laid: _Laid, which: Any) -> Any:
     if not whole.all(): raise index.damaged("a vector has lost its length")
     return rows
 
-# %% ../../nbs/index/38d_vectors.ipynb #45ff6da2
+# %% ../../nbs/index/38d_vectors.ipynb #3c774c98
 _MASKS = 3         # costs from 0 to 7
 _AT_ONCE = 2**13   # columns, which fit into a processor's cache
 
@@ -173,7 +178,7 @@ def _distances(signs: Any, query: Any) -> Any:
         for n,mask in enumerate(masks): part += np.bitwise_count(differ & mask[:, None]).sum(0, dtype=np.uint16) << np.uint16(n)
     return far
 
-# %% ../../nbs/index/38d_vectors.ipynb #1a969a18
+# %% ../../nbs/index/38d_vectors.ipynb #5c9a5886
 _LEAST,_EACH = 200, 8 # candidates in any case, and for each hit that is wanted; defaults
 _ROWS = 2**10         # that are compared at once
 
