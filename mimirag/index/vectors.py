@@ -121,6 +121,7 @@ _BLOCKS = """SELECT c.chunk_id, c.validity, c.rowids, s.vectors, iif(typeof(v.ve
     LEFT JOIN vector_vector_chunks01 s ON s._rowid_=c.chunk_id LEFT JOIN vector_vector_chunks00 v ON v._rowid_=c.chunk_id ORDER BY c.chunk_id"""
 _FEW = 2**22           # numbers: sixteen megabytes
 _LEAST_DIMENSION = 256 # below it, signs say too little
+_CACHE = 2**15         # kilobytes of the file that SQLite may keep, where vectors are read one by one
 
 def has_vectors(index: Opened) -> bool:
     "Whether an index was built with vectors"
@@ -130,6 +131,7 @@ def _laid(index: Opened) -> _Laid:
     "Read where the vectors are, once; raises `BadIndex`"
     import numpy as np
     if "vectors" in index.derived: return index.derived["vectors"]
+    index.rows(f"PRAGMA cache_size=-{_CACHE}")
     if not has_vectors(index): raise BadIndex(f"{index.path}: the index has no vectors; name a model under [embedding] in the profile and run 'mimirag index'")
     dimension,rows = _dimension(index.rows("SELECT sql FROM sqlite_master WHERE name='vector'")[0][0]), index.rows(_BLOCKS)
     words,(ids,taken,passages,signs,sizes) = -(-dimension//64), zip(*rows) if rows else ((),)*5
@@ -180,7 +182,7 @@ def _distances(signs: Any, query: Any) -> Any:
 
 # %% ../../nbs/index/38d_vectors.ipynb #5c9a5886
 _LEAST,_EACH = 200, 8 # candidates in any case, and for each hit that is wanted; defaults
-_ROWS = 2**10         # that are compared at once
+_ROWS = 2**8          # that are compared at once
 
 class Vectors:
     "The vectors of an opened index; threads may share it. Raises `BadIndex` where there are none, or where they are damaged"
