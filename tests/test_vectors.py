@@ -6,7 +6,7 @@ import mimirag.index.vectors as module
 from mimirag.evidence.errors import BadIndex, UsageError
 from mimirag.index.reader import Index, Opened
 from mimirag.index.schema import create
-from mimirag.index.vectors import Vectors, create_vectors, drop_vectors, has_vectors, put_vectors
+from mimirag.index.vectors import Vectors, check_vectors, create_vectors, drop_vectors, has_vectors, put_vectors
 from mimirag.index.writer import reopen
 
 def key(number): return number.to_bytes(16, "big")
@@ -225,6 +225,14 @@ def test_what_is_carried_over_is_the_same(tmp_path):
         assert kept.keys()=={key(5), key(1), key(200)}
         write(tmp_path/"two.sqlite", [kept[key(n)] for n in (5, 1, 200)], [1, 2, 3])
     with closing(Opened(tmp_path/"two.sqlite")) as new: assert b"".join(row.tobytes() for row in Vectors(new).of([key(1), key(2), key(3)]).values())==b"".join(kept[key(n)].tobytes() for n in sorted((5, 1, 200), key=lambda n: (5, 1, 200).index(n), reverse=True))
+
+def test_vectors_of_passages_that_are_gone(tmp_path):
+    write(tmp_path/"one.sqlite", np.eye(4))
+    with closing(reopen(tmp_path/"one.sqlite")) as database:
+        database.executemany("INSERT INTO chunk(id, document, first, last, heading, anchor, key, size, terms, alike) VALUES(?, 1, 1, 1, '', '', 0, 0, 0, 0)", [(id,) for id in (1, 2, 4, 5)])
+        with pytest.raises(BadIndex, match="vectors of 1 passages that are not in it"): check_vectors(database)
+        drop_vectors(database, [3, 99])
+        check_vectors(database)
 
 def test_another_model_begins_anew(tmp_path):
     write(tmp_path/"one.sqlite", world(100, 32))
