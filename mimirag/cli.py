@@ -127,7 +127,7 @@ def _say_report(report, most: int = 20):
     from mimirag.evidence.packet import counted
     click.echo(f"{counted(report.documents, 'document')}, {counted(report.passages, 'passage')}: {report.added:,} read, {report.kept:,} unchanged, {report.removed:,} removed, {report.seconds:.1f} s" + ("" if report.changed else "; nothing has changed"))
     for item in report.unreadable[:most]: click.echo(f"not indexed: {one_line(f'{item.source}/{item.path}: {item.reason}')}")
-    for item in report.notes[:most]: click.echo(f"note: {one_line(f'{item.source}/{item.path}: {item.note}')}")
+    for item in report.notes[:most]: click.echo(f"note: {one_line(f'{item.source}/{item.path}: {item.note}'.removeprefix('/'))}")
     left = max(0, len(report.unreadable)-most) + max(0, len(report.notes)-most)
     if left: click.echo(f"and {left:,} more: mimirag status --unreadable, or --json")
     if not report.documents and not report.unreadable: click.echo("no file is admitted: look at 'root', 'include' and 'exclude' in the profile")
@@ -141,7 +141,7 @@ def _say_report(report, most: int = 20):
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only sources of this kind (documents, code, records); may be repeated.")
 @click.option("--since", metavar="DATE", help="Only what is dated on or after YYYY-MM-DD.")
 @click.option("--until", metavar="DATE", help="Only what is dated on or before YYYY-MM-DD.")
-@click.option("--pipeline", metavar="NAME", help="How to search: lexical.")
+@click.option("--pipeline", metavar="NAME", help="How to search: hybrid, lexical, dense or rrf; by default words, and vectors where the profile declares [embedding].")
 @click.option("--full", is_flag=True, help="Show whole passages.")
 @click.option("--brackets", is_flag=True, help="Mark the words with ⟦brackets⟧ instead of a colour.")
 @profile_option

@@ -11,7 +11,7 @@ from collections import Counter
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Iterator, Literal
-from .evidence.errors import BadIndex, IndexMissing, MimiRAGError, SourceError
+from .evidence.errors import BadIndex, IndexMissing, MimiRAGError, MissingExtra, SourceError
 from .evidence.shown import Shown
 from .evidence.packet import counted
 
@@ -114,6 +114,16 @@ def _index(kb) -> Iterator[Finding]:
     stale = [f"{source.id}: {source.state} ({source.reason})" for source in kb.status().sources if source.state!="fresh"]
     if stale: yield Finding(about="freshness", state="note", says=f"{'; '.join(stale)}; run 'mimirag index'")
 
+def _embedding(kb) -> Iterator[Finding]:
+    "What makes vectors, as far as it can be told without making one; an endpoint is asked for one"
+    from mimirag.index.embed import open_embedder
+    if kb.profile.embedding is None: return
+    try:
+        model = open_embedder(kb.profile).model
+        if not kb.profile.embedding.url and model.name!="hashed" and find_spec("sentence_transformers") is None: raise MissingExtra(f"the model {model.name} needs sentence-transformers; run: pip install 'mimirag[dense]'")
+    except MimiRAGError as error: yield Finding(about="embedding", state="bad", says=str(error))
+    else: yield Finding(about="embedding", state="ok", says=str(model))
+
 def examine(
     profile: str|os.PathLike|None = None # The profile; `None` for the nearest one
 ) -> Iterator[Finding]:
@@ -132,5 +142,6 @@ def examine(
         for id in kb.profile.of_kind("code"): yield _repository(kb, id)
         for id in kb.profile.of_kind("records"): yield _store(kb, id)
         if only_records(kb.profile): return # they are asked live, and have no index
+        yield from _embedding(kb)
         yield _folder(kb)
         yield from _index(kb)

@@ -28,7 +28,7 @@ def _workspace(folder):
 @lab.command("eval")
 @click.argument("wanted", metavar="SET", type=click.Path())
 @click.option("--profile", "-p", type=click.Path(), metavar="FILE", help="For a file of cases: the profile that is asked.")
-@click.option("--pipeline", metavar="NAME", help="How to search: lexical.")
+@click.option("--pipeline", metavar="NAME", help="How to search: hybrid, lexical, dense or rrf.")
 @json_option
 def eval_(wanted, profile, pipeline, json_):
     "Measure on a SET. It is built through the ordinary path, and its questions are asked. SET is a folder with corpus.jsonl, queries.jsonl and qrels.tsv, or a file of cases."
@@ -125,19 +125,24 @@ def declare(plan, experiments, json_):
     click.echo(f"{entry['kind']} {entry['plan']} at {entry['at'][:19]}Z, digest {entry['digest'][:16]}…; commit the plan and the ledger" + ("" if introduces else f", then 'mimirag lab compare {entry['plan']}'"))
 
 # %% ../nbs/89b_lab_commands.ipynb #aa2194a4
-def _overrides(given: tuple[str, ...]) -> dict[str, dict[str, float]]:
+def _number(text: str) -> float|str:
+    try: return float(text)
+    except ValueError: return text.strip()
+
+def _overrides(given: tuple[str, ...]) -> dict[str, dict[str, float|str]]:
     "`lexical.title=4` as tables"
-    found: dict[str, dict[str, float]] = {}
+    from mimirag.lab.plan import check_value
+    found: dict[str, dict[str, float|str]] = {}
     for option in given:
         place,_,value = option.partition("=")
         table,_,key = place.partition(".")
-        try: found.setdefault(table.strip(), {})[key.strip()] = float(value)
-        except ValueError: raise UsageError(f"{option!r} is no setting; write TABLE.KEY=NUMBER, as in lexical.title=4") from None
+        try: found.setdefault(table.strip(), {})[key.strip()] = check_value(_number(value))
+        except ValueError: raise UsageError(f"{option!r} is no setting; write TABLE.KEY=VALUE, as in lexical.title=4") from None
     return found
 
 def _arm(given: tuple[str, ...], pipeline: str|None):
     from mimirag.lab.plan import Arm
-    return Arm(name=", ".join(filter(None, [*given, pipeline])) or "as shipped", defaults=_overrides(given), pipeline=pipeline)
+    return Arm(name=one_line(", ".join(filter(None, [*given, pipeline])) or "as shipped")[:120], defaults=_overrides(given), pipeline=pipeline)
 
 # %% ../nbs/89b_lab_commands.ipynb #89fe5a39
 def _is_plan(name: str, experiments) -> bool:
@@ -149,8 +154,8 @@ def _is_plan(name: str, experiments) -> bool:
 
 @lab.command()
 @click.argument("what", nargs=-1, required=True, metavar="PLAN | SET…")
-@click.option("--candidate", multiple=True, metavar="TABLE.KEY=NUMBER", help="In an exploration: a default of the candidate; may be repeated.")
-@click.option("--baseline", multiple=True, metavar="TABLE.KEY=NUMBER", help="In an exploration: a default of the baseline; may be repeated.")
+@click.option("--candidate", multiple=True, metavar="TABLE.KEY=VALUE", help="In an exploration: a default of the candidate; may be repeated.")
+@click.option("--baseline", multiple=True, metavar="TABLE.KEY=VALUE", help="In an exploration: a default of the baseline; may be repeated.")
 @click.option("--pipeline", metavar="NAME", help="In an exploration: the candidate's pipeline.")
 @click.option("--metric", "metrics", multiple=True, metavar="NAME", help="In an exploration: a measure, the primary one first; may be repeated.")
 @click.option("--profile", "-p", type=click.Path(), metavar="FILE", help="For a file of cases: the profile that is asked.")
@@ -164,6 +169,8 @@ def compare(what, candidate, baseline, pipeline, metrics, profile, save, page, a
     planned = len(what)==1 and _is_plan(what[0], experiments)
     if planned and (candidate or baseline or pipeline or metrics or save): raise UsageError("a plan says itself what is compared; leave out --candidate, --baseline, --pipeline, --metric and --save")
     if again: return _again(what[0], experiments, json_)
+    for place in filter(None, (save, page)):
+        if Path(place).is_dir() or not Path(place).absolute().parent.is_dir(): raise UsageError(f"{place}: nothing can be written there; name a file in a folder that exists")
     made = _run_plan(what[0], experiments) if planned else _explore(what, baseline, candidate, pipeline, metrics, profile)
     if save: Path(save).write_text(made.record.to_json(), "utf-8")
     if page: _write_page(made.record, page, made.evidence)
@@ -199,7 +206,7 @@ def _again(name: str, experiments, json_):
 def _explore(sets, baseline, candidate, pipeline, metrics, profile):
     from mimirag.lab.arms import compare as compared, open_set
     from mimirag.lab.measures import STANDARD, check_metric
-    if not (candidate or pipeline): raise UsageError("name what the candidate does differently: --candidate TABLE.KEY=NUMBER, or --pipeline NAME; or name a plan instead of a set")
+    if not (candidate or pipeline): raise UsageError("name what the candidate does differently: --candidate TABLE.KEY=VALUE, or --pipeline NAME; or name a plan instead of a set")
     try: metrics = list(map(check_metric, metrics)) or list(STANDARD)
     except ValueError as error: raise UsageError(str(error)) from None
     return compared(_arm(baseline, None), _arm(candidate, pipeline), [open_set(name, profile) for name in sets], metrics=metrics, progress=True)
@@ -237,7 +244,8 @@ def _say_comparison(made, exploration: bool):
     time = seen.costs["latency"]
     click.echo(f"median latency {time['baseline']:.1f} → {time['candidate']:.1f} ms; index {seen.costs['index_bytes']['baseline']/2**20:.1f} → {seen.costs['index_bytes']['candidate']/2**20:.1f} MB")
     said = sentence(made.record, seen)
-    if exploration: said = said.rpartition(": invalid: ")[0] + ". An exploration: it promotes nothing"
+    if exploration and seen.primary is None: said = seen.reasons[-1]
+    elif exploration: said = said.rpartition(": invalid: ")[0] + ". An exploration: it promotes nothing"
     click.echo(one_line(said))
 
 # %% ../nbs/89b_lab_commands.ipynb #bd9e5a89
@@ -299,9 +307,10 @@ def log(run, store, experiments):
 def promote(run, experiments, json_):
     "Make the candidate of a RUN the default. Refused for anything but a declared, valid run that came out as promoted, of the code that is here."
     from mimirag.lab.gate import promote as promoted
+    from mimirag.sources.defaults import shown
     entry = promoted(run, _workspace(experiments))
     if json_: return say_json(entry)
-    for name,(old,new) in entry["changes"].items(): click.echo(f"{name}: {old:g} → {new:g}")
+    for name,(old,new) in entry["changes"].items(): click.echo(f"{name}: {shown(old)} → {shown(new)}")
     click.echo("commit mimirag/defaults.toml with the ledger")
 
 @lab.command()

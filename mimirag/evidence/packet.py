@@ -92,6 +92,7 @@ class Scope(Shown):
     passages: int = 0                 # Passages of these documents
     records: int = 0                  # Records that were searched; those of a store with its own search are not counted
     unreadable: int = 0               # Files in scope that could not be read when the index was built, and what stores hold that is no record
+    pipeline: str = "lexical"         # How passages were searched
     withdrawn: int = 0                # Documents in the index that the profile no longer admits
     notes: tuple[str, ...] = ()       # What a reader of the outcome should know, a sentence each
 
@@ -168,13 +169,16 @@ class BuildReport(Shown):
     added: int                             # Documents extracted in this build
     kept: int                              # Documents carried over, their content being the same
     removed: int                           # Documents dropped
+    vectors: int = 0                       # Vectors in the index
+    embedded: int = 0                      # Of them, made or looked up in this build
     unreadable: tuple[Unreadable, ...] = () # Files that gave no evidence
     notes: tuple[FileNote, ...] = ()       # About files that were read
     seconds: float = Field(0.0, ge=0)      # Wall time
 
     def __str__(self):
         head = f"{counted(self.documents, 'document')}, {counted(self.passages, 'passage')} ({self.added:,} read, {self.kept:,} unchanged, {self.removed:,} removed)"
-        return "\n".join([head, *(one_line(f"not indexed: {u.source}/{u.path}: {u.reason}") for u in self.unreadable), *(one_line(f"note: {n.source}/{n.path}: {n.note}") for n in self.notes)])
+        if self.vectors: head += f", {counted(self.vectors, 'vector')} ({self.embedded:,} new)"
+        return "\n".join([head, *(one_line(f"not indexed: {u.source}/{u.path}: {u.reason}") for u in self.unreadable), *(one_line(f"note: {f'{n.source}/' if n.source else ''}{n.path}: {n.note}") for n in self.notes)])
 
 class SourceStatus(Shown):
     "How a source stands against the index"
@@ -197,6 +201,7 @@ class Status(Shown):
     generation: str = ""
     built: str = ""                        # When, as an ISO 8601 time in UTC
     bytes: int = 0                         # Size of the index
+    vectors: str = ""                      # How many it has, and what made them
     sources: tuple[SourceStatus, ...] = ()
     problem: str = ""                      # Why there is no usable index, and what to run
 
@@ -207,7 +212,7 @@ class Status(Shown):
 
     def __str__(self):
         rows = [f"{s.id:<16} {s.state:<12} {s.documents:>7,} documents {s.passages:>8,} passages {s.unreadable:>4,} unreadable  {s.reason}".rstrip() for s in self.sources]
-        return "\n".join(map(one_line, [self.problem or f"{self.index}: generation {self.generation}", *rows]))
+        return "\n".join(map(one_line, filter(None, [self.problem or f"{self.index}: generation {self.generation}", self.vectors, *rows])))
 
 # %% ../../nbs/evidence/04_packet.ipynb #ccf83427
 class Match(Shown):

@@ -11,10 +11,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Callable, Iterable, NamedTuple
 from ..evidence.errors import BadIndex, NotAnIndex, SourceError
-from ..evidence.packet import BuildReport, FileNote, Unreadable
+from ..evidence.packet import BuildReport, FileNote, Unreadable, counted
 from ..extract.chunks import Sizes
 from ..extract.readers import extractor_of, is_current
 from ..extract.workers import Pool
+from .embed import open_embedder
+from .embedded import embed_index
 from .pins import plan_code
 from .prepare import Blob
 from .publish import SIDE_FILES, building, publish
@@ -134,25 +136,36 @@ def _previous(path: Path, rebuild: bool) -> _Previous:
     except BadIndex: return _Previous(None, None) # missing, damaged, or of another version
     return _Previous(old, None) if old.meta.get("fingerprint")==fingerprint() and not rebuild else _Previous(None, old)
 
+def _unseen(results: Iterable, *_) -> Iterable: return results
+
+def _embedded(profile: Profile, new: Path, report: BuildReport, progress: Callable[..., Iterable], began: float) -> BuildReport:
+    "Give an index that is published its vectors, as the profile asks"
+    made = embed_index(profile.index, new, open_embedder(profile), lambda results, number: progress(results, number, "embedding", "passages"))
+    with closing(Index(profile.index)) as index: generation = index.generation
+    notes = [*({reason: f"{counted(list(made.refused.values()).count(reason), 'passage')} could not be embedded: {reason}" for reason in made.refused.values()}.values()), *filter(None, [made.problem])]
+    return report.model_copy(update=dict(generation=generation, changed=report.changed or generation!=report.generation, vectors=made.vectors, embedded=made.made, seconds=round(time.monotonic()-began, 3),
+                                         notes=(*report.notes, *(FileNote(source="", path="[embedding]", note=note) for note in notes))))
+
 def build(
     profile: Profile,        # What to index
     workers: int = 0,        # Processes; 0 for one to a processor
-    progress: Callable[[Iterable, int], Iterable]|None = None, # Wraps the results as they come, with their number: a progress bar
+    progress: Callable[..., Iterable]|None = None, # Wraps the results as they come, with their number, and where it is not the reading of files, with what is done to what: a progress bar
     waiting: Callable[[], None] = lambda: None, # Called once when another build must end first
     rebuild: bool = False,   # Read everything again
     retry: bool = False,     # Read again what could not be read
 ) -> BuildReport:
-    "Bring the index of a profile up to date and publish it; raises `BadIndex` where it cannot be written. A file that cannot be read is in the report"
+    "Bring the index of a profile up to date and publish it; raises `BadIndex` where it cannot be written, and `MimiRAGError` where the model that the profile names cannot be used: then words can be searched. A file that cannot be read is in the report"
     import apsw
     began = time.monotonic()
     with building(profile.index, waiting=waiting) as new:
         previous = _previous(profile.index, rebuild)
         try:
-            try: return _build(profile, previous, new, workers, progress or (lambda results, number: results), began, retry)
+            try: report = _build(profile, previous, new, workers, progress or _unseen, began, retry)
             except (BadIndex, apsw.CorruptError, apsw.NotADBError, apsw.ConstraintError, apsw.SQLError, LookupError, TypeError, ValueError):
                 if previous==(None, None): raise
                 new.unlink(missing_ok=True) # the old index is damaged where its header does not show it: nothing of it is used
-                return _build(profile, _Previous(None, None), new, workers, progress or (lambda results, number: results), began, retry)
+                report = _build(profile, _Previous(None, None), new, workers, progress or _unseen, began, retry)
+            return report if profile.embedding is None else _embedded(profile, new, report, progress or _unseen, began)
         except (apsw.CantOpenError, apsw.FullError, apsw.IOError, apsw.ReadOnlyError, OSError) as error:
             if isinstance(error, OSError) and error.errno not in _NO_ROOM: raise
             raise BadIndex(f"{profile.index}: the index cannot be written ({getattr(error, 'strerror', None) or error}); free some space, or change [profile] index to a folder you can write to") from None

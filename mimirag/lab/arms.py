@@ -6,7 +6,7 @@
 __all__ = ['Cases', 'Own', 'Comparison', 'open_set', 'moved', 'compare', 'sets_of']
 
 # %% ../../nbs/lab/65_arms.ipynb #2fed7c00
-import os
+import json, os
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,10 +16,11 @@ from ..index.schema import fingerprint
 from .cases import CaseSet, read_case_set
 from .eval import Answer, Asked, BuiltSet, ask, built, stale_cases, values_of
 from .judge import Analysis, judge, sentence
-from .measures import STANDARD, TIES
-from .plan import Arm, Plan, PlannedSet, locate
-from .record import SIDES, Answered, Record, Row, SetRun, Side, code_now, environment, now
+from .measures import STANDARD, TIES, check_metric
+from .plan import Arm, Plan, PlannedSet, check_arm, locate
+from .record import SIDES, Answered, Record, Row, SetRun, Side, code_now, environment, now, words_of
 from .sets import EvalSet, read_set
+from .statistics import METHOD
 from ..retrieve.knowledge import progress_bar
 from ..sources.defaults import trying
 
@@ -29,18 +30,19 @@ class Own:
     "An arm that searches by a function"
     name: str
     search: Asked                       # Knowledge base, query, most items → reply
-    defaults: dict[str, dict[str, float]] = field(default_factory=dict)
+    defaults: dict[str, dict[str, float|str]] = field(default_factory=dict)
+    embedding: dict[str, str|bool|int|float]|None = None
 
-def _arm(given: Arm|Own) -> Arm: return given if isinstance(given, Arm) else Arm(name=given.name, defaults=given.defaults)
+def _arm(given: Arm|Own) -> Arm: return given if isinstance(given, Arm) else Arm(name=given.name, defaults=given.defaults, embedding=given.embedding)
 
 # %% ../../nbs/lab/65_arms.ipynb #b2d1b78c
 def _ready(wanted: EvalSet|CaseSet, arms: dict[Side, Arm], stack: ExitStack, progress: bool) -> dict[Side, BuiltSet]:
-    "The set, built for each arm; once, where the arms cut passages alike"
+    "The set, built for each arm; once, where the arms cut passages alike and bring the same embedding"
     prints,found = {}, {}
     for side,arm in arms.items():
-        with trying(**arm.defaults):
-            if (cut := fingerprint()) not in prints: prints[cut] = stack.enter_context(built(wanted, progress))
-        found[side] = prints[cut]
+        with trying(**arm.tables()): # all of them, so that none leaks in from outside
+            if (made := (fingerprint(), json.dumps(arm.embedding))) not in prints: prints[made] = stack.enter_context(built(wanted, progress, arm.embedding))
+        found[side] = prints[made]
     return found
 
 def _ask_both(ready: dict[Side, BuiltSet], given: dict[Side, Arm|Own], query: dict, turn: int, depth: int) -> dict[Side, Answer]:
@@ -48,7 +50,7 @@ def _ask_both(ready: dict[Side, BuiltSet], given: dict[Side, Arm|Own], query: di
     found = {}
     for side in (SIDES if turn % 2==0 else SIDES[::-1]):
         arm = given[side]
-        with trying(**arm.defaults): found[side] = ask(ready[side], query, getattr(arm, "pipeline", None), getattr(arm, "search", None), depth)
+        with trying(**_arm(arm).tables()): found[side] = ask(ready[side], query, getattr(arm, "pipeline", None), getattr(arm, "search", None), depth)
     return {side: found[side] for side in SIDES}
 
 def _answered(answer: Answer, values: dict[str, float]) -> Answered:
@@ -71,17 +73,19 @@ def _rows(name: str, ready: dict[Side, BuiltSet], answers: dict[str, dict[Side, 
     "What is kept of the answers"
     values = {side: values_of(ready[side], {query: both[side] for query,both in answers.items()}, metrics) for side in SIDES}
     def answered(side, query): return _answered(answers[query][side], {metric: found[query] for metric,found in values[side].items() if query in found})
-    return [Row(set=name, query=query["id"], type=query.get("type") or "query", **{side: answered(side, query["id"]) for side in SIDES}) for query in ready["baseline"].wanted.queries]
+    return [Row(set=name, query=query["id"], type=query.get("type") or "query", asked=words_of(query["text"], (query.get("meta") or {}).get("scope")), **{side: answered(side, query["id"]) for side in SIDES}) for query in ready["baseline"].wanted.queries]
 
 def _used(ready: dict[Side, BuiltSet], role: str, digest: str, rows: list[Row]) -> SetRun:
     "How the set was used"
     of = lambda value: {side: value(ready[side]) for side in SIDES}
+    models = of(lambda one: one.model)
     return SetRun(role=role, digest=digest, queries=len(rows), answerable=sum(bool(row.baseline.values) for row in rows), documents=of(lambda one: one.report.documents), passages=of(lambda one: one.report.passages),
-                  index_bytes=of(lambda one: one.index_bytes), build_seconds=of(lambda one: round(one.report.seconds, 3)))
+                  index_bytes=of(lambda one: one.index_bytes), build_seconds=of(lambda one: round(one.report.seconds, 3)), models=models if any(models.values()) else None)
 
 def _run_set(name: str, wanted: EvalSet|CaseSet, role: str, given: dict[Side, Arm|Own], metrics: Sequence[str], progress: bool) -> tuple[SetRun, list[Row], dict[str, dict]]:
     "Ask all questions of a set in both arms: how it was used, its rows, and what was found for each"
     digest,depth = wanted.digest(), max(10, *(int(metric.partition("@")[2]) for metric in metrics))
+    if not isinstance(wanted, CaseSet) and (spans := [metric for metric in metrics if metric.startswith("span_")]): raise UsageError(f"{name}: {spans[0]} is of the lines that cases name; this is a set of documents")
     with ExitStack() as stack:
         ready = _ready(wanted, {side: _arm(arm) for side,arm in given.items()}, stack, progress)
         if stale := stale_cases(ready["baseline"]): raise UsageError(f"{name}: {stale[0]}{f', and so do {len(stale)-1} more' if len(stale) > 1 else ''}; put the cases right first")
@@ -106,6 +110,7 @@ Cases = EvalSet|CaseSet|str|os.PathLike
 def open_set(given: Cases, profile: str|os.PathLike|None = None) -> EvalSet|CaseSet:
     "A set: as it is, from a folder in BEIR form, or from a file of cases and a profile"
     if isinstance(given, (EvalSet, CaseSet)): return given
+    if not isinstance(given, (str, os.PathLike)): raise UsageError(f"a set is a folder, a file of cases, or what read_set and read_case_set give; not a {type(given).__name__}")
     path = Path(given)
     if not path.is_file(): return read_set(path)
     if profile is None: raise UsageError(f"{path}: cases are asked of a profile; name one")
@@ -129,8 +134,9 @@ def compare(
     progress: bool = False,                # Show bars
 ) -> Comparison:
     "Ask every question in both arms; raises `UsageError` for sets that cannot be read. What an arm fails on counts against it"
-    sets = _named(cases)
-    given,metrics,started = dict(baseline=baseline, candidate=candidate), plan.metrics if plan else list(metrics), now()
+    sets,metrics = _named(cases), _checked(plan.metrics if plan else metrics)
+    for arm in (baseline, candidate): check_arm(_arm(arm), f"the arm {arm.name!r}")
+    given,started = dict(baseline=baseline, candidate=candidate), now()
     runs,rows,shown = {}, [], {}
     for name,(wanted,role) in sets.items():
         runs[name],more,found = _run_set(name, wanted, role, given, metrics, progress)
@@ -139,15 +145,26 @@ def compare(
     arms = {side: _arm(arm) for side,arm in given.items()}
     record = Record(name=plan.name if plan else "exploration", plan=plan, plan_digest=plan_digest, declared=declared, started=started, finished=now(), code=code_now(), environment=environment(), arms=arms,
                     own_code={side: getattr(arm.search, "__qualname__", "a function") for side,arm in given.items() if isinstance(arm, Own)}, defaults={side: arm.tables() for side,arm in arms.items()},
-                    metrics=metrics, ties=TIES, sets=runs, rows=rows)
+                    metrics=metrics, ties=TIES, method=METHOD, sets=runs, rows=rows)
     keys = {f"{row.set}/{row.query}" for row in moved(record)}
     return Comparison(record, judge(record), {key: found for key,found in shown.items() if key in keys})
 
+def _checked(metrics: Sequence[str]) -> list[str]:
+    "Names of measures; raises `UsageError`"
+    try: found = [check_metric(name) for name in ([metrics] if isinstance(metrics, str) else metrics)]
+    except ValueError as error: raise UsageError(str(error)) from None
+    if not found: raise UsageError("name at least one measure, as nDCG@10")
+    return found
+
 def _named(cases) -> dict[str, tuple[EvalSet|CaseSet, str]]:
-    if isinstance(cases, dict): return {name: (open_set(wanted), role) for name,(wanted,role) in cases.items()}
-    opened = [open_set(given) for given in (cases if isinstance(cases, (list, tuple)) else [cases])]
-    if len({wanted.name for wanted in opened})!=len(opened): raise UsageError("two of the sets have the same name; give them as {name: (set, role)}")
-    return {wanted.name: (wanted, "primary") for wanted in opened}
+    "Sets by name, with their roles; raises `UsageError`"
+    if isinstance(cases, dict): found = {name: (open_set(wanted), role) for name,(wanted,role) in cases.items()}
+    else:
+        opened = [open_set(given) for given in (cases if isinstance(cases, (list, tuple)) else [cases])]
+        if len({wanted.name for wanted in opened})!=len(opened): raise UsageError("two of the sets have the same name; give them as {name: (set, role)}")
+        found = {wanted.name: (wanted, "primary") for wanted in opened}
+    if not any(role=="primary" for _,role in found.values()) or {role for _,role in found.values()}-{"primary", "guard"}: raise UsageError("a comparison takes sets whose role is 'primary' or 'guard', and at least one that is primary")
+    return found
 
 def sets_of(plan: Plan, beside: Path) -> dict[str, tuple[EvalSet|CaseSet, str]]:
     "The sets of a plan, opened; `beside` is the plan's folder"

@@ -8,6 +8,7 @@ __all__ = ['METRICS', 'STANDARD', 'TIES', 'Place', 'REFUSALS', 'check_metric', '
 
 # %% ../../nbs/lab/61_measures.ipynb #f75a86e6
 import math, re
+from numbers import Real
 from typing import Iterable, Mapping, Sequence
 from ..evidence.errors import MissingExtra, UsageError
 
@@ -36,22 +37,27 @@ def ranked(
     found: Iterable[str]|Iterable[Sequence]|Mapping[str, float], # Identifiers, the best first; or pairs of identifier and score; or scores by identifier
 ) -> list[str]:                                                  # Identifiers, the best first, each once
     "A ranking from what a system found; raises `UsageError` for a result without an identifier, or a score that is no number"
-    found = list(found.items() if isinstance(found, Mapping) else found)
-    scored = any(not isinstance(row, str) and row is not None for row in found)
-    rows = [tuple(row) if not isinstance(row, str) and row is not None else (row, 0.0) for row in found]
-    for id,score in rows:
-        if not isinstance(id, str) or not id: raise UsageError("the run holds a result without an identifier; that is no document, and nothing can be said of its rank")
-        if not isinstance(score, (int, float)) or not math.isfinite(score): raise UsageError(f"the run gives {id!r} the score {score}, which cannot be ordered")
-    if scored: rows = sorted(sorted(rows, key=lambda row: row[0], reverse=True), key=lambda row: -row[1]) # two stable sorts: by identifier, then by score
+    if found is None or isinstance(found, (str, bytes, set, frozenset)): raise UsageError(f"a run is a list of identifiers, the best first, or their scores; {type(found).__name__} has no order")
+    rows = [_scored(row) for row in (found.items() if isinstance(found, Mapping) else found)]
+    if any(score is not None for _,score in rows): rows = sorted(sorted(rows, key=lambda row: row[0], reverse=True), key=lambda row: -(row[1] or 0.0)) # two stable sorts: by identifier, then by score
     return list(dict.fromkeys(id for id,_ in rows))
 
+def _scored(row: str|Sequence) -> tuple[str, float|None]:
+    "Identifier and score of a result"
+    id,score = row if isinstance(row, (list, tuple)) and len(row)==2 else (row, None)
+    if not isinstance(id, str) or not id: raise UsageError(f"the run holds a result without an identifier, {row!r:.60}; an identifier is a text")
+    if score is not None and not (isinstance(score, Real) and math.isfinite(score)): raise UsageError(f"the run gives {id!r} the score {score!r:.40}, which cannot be ordered")
+    return id, score
+
 # %% ../../nbs/lab/61_measures.ipynb #582630e6
-def relevant(qrels: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
-    "Query → relevant document → 1, for the queries that have one"
+def relevant(qrels: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, int]]:
+    "Query → relevant document → 1, for the queries that have one; raises `UsageError` for an identifier that is no text, or a grade that is no number"
+    odd = next(((query, id, grade) for query,rows in qrels.items() for id,grade in rows.items() if not (isinstance(query, str) and isinstance(id, str) and isinstance(grade, Real))), None)
+    if odd: raise UsageError(f"the judgment of {odd[1]!r} for query {odd[0]!r} is {odd[2]!r}; identifiers are texts, and grades are numbers")
     return {query: {id: 1 for id,grade in rows.items() if grade > 0} for query,rows in qrels.items() if any(grade > 0 for grade in rows.values())}
 
 def measure(
-    qrels: Mapping[str, Mapping[str, int]],   # Query → document → grade; a grade above zero is relevant
+    qrels: Mapping[str, Mapping[str, float]], # Query → document → grade; a grade above zero is relevant
     rankings: Mapping[str, Iterable],         # Query → what was found, as `ranked` takes it
     metrics: Sequence[str] = STANDARD,        # Names of measures; those of spans are passed over
 ) -> dict[str, dict[str, float]]:             # Measure → query → value, for every query that has a relevant document
@@ -63,7 +69,7 @@ def measure(
     values = {name: dict.fromkeys(wanted, 0.0) for name in ours}
     names = {measure: [name for name in ours if ours[name]==measure] for measure in ours.values() if measure is not None}
     scored = {query: {id: 1/rank for rank,id in enumerate(run, 1)} for query,run in runs.items() if run}
-    for value in ir_measures.iter_calc(list(names), wanted, scored):
+    for value in ir_measures.iter_calc(list(names), wanted, scored) if names else ():
         for name in names[value.measure]: values[name][value.query_id] = value.value
     for name in (name for name in ours if ours[name] is None):
         depth = int(name.partition("@")[2])

@@ -19,6 +19,7 @@ from .figures import MOST_LINES, alpha_of, as_svg, direction, interval_figure, q
 from .judge import Analysis, Finding, judge, sentence
 from .record import SIDES, Record, Row
 from .statistics import needed
+from ..sources.defaults import shown
 
 # %% ../../nbs/lab/69b_report.ipynb #5c9e3035
 COST_NAMES = dict(latency=("Median time of an answer", "ms"), latency_p95=("95th percentile of the time", "ms"), index_bytes=("Indexes", "bytes"), build_seconds=("Builds", "s"))
@@ -66,7 +67,7 @@ MOST_TEXT = 320   # Characters of a passage
 
 def _differing(record: Record) -> list[dict[str, str]]:
     tables = {side: {f"[{table}] {key}": value for table,row in record.defaults[side].items() for key,value in row.items()} for side in SIDES}
-    found = [dict(name=name, before=f"{tables['baseline'].get(name, 0):g}", after=f"{value:g}") for name,value in tables["candidate"].items() if tables["baseline"].get(name)!=value]
+    found = [dict(name=name, before=shown(tables["baseline"].get(name, 0)), after=shown(value)) for name,value in tables["candidate"].items() if tables["baseline"].get(name)!=value]
     pipelines = [record.arms[side].pipeline or "as shipped" for side in SIDES]
     return found+([dict(name="pipeline", before=pipelines[0], after=pipelines[1])] if pipelines[0]!=pipelines[1] else [])
 

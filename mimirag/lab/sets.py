@@ -6,14 +6,14 @@
 __all__ = ['PARTS', 'EvalSet', 'digest_of', 'read_set', 'Targets', 'lay_out']
 
 # %% ../../nbs/lab/60_sets.ipynb #73256a1f
-import hashlib, json, lzma, re, zipfile
+import hashlib, json, lzma, math, re, zipfile
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Iterable, Iterator
 from ..evidence.errors import UsageError
 from ..evidence.packet import Evidence
-from ..evidence.text import split_lines
+from ..evidence.text import sha256, split_lines
 
 # %% ../../nbs/lab/60_sets.ipynb #645bf6f7
 @dataclass(frozen=True)
@@ -28,9 +28,10 @@ class EvalSet:
     def name(self) -> str: return self.folder.name
 
     def digest(self) -> str:
-        "SHA-256 over names and contents of its files: what was asked, to the byte"
+        "SHA-256 over names and contents of its files: what was asked, to the byte; of a set that is in no files, over its rows"
         files = [path for path in (self.folder/name for name in (*PARTS["corpus"], *PARTS["queries"], *PARTS["qrels"])) if path.is_file()]
         files += sorted(path for path in (self.folder/"files").rglob("*") if path.is_file())
+        if not files: return sha256(json.dumps([self.corpus, self.queries, self.qrels], sort_keys=True, default=str).encode())
         return digest_of((path.relative_to(self.folder).as_posix(), path) for path in files)
 
 PARTS = dict(corpus=("corpus.jsonl", "corpus.jsonl.xz"), queries=("queries.jsonl",), qrels=("qrels.tsv", "qrels/test.tsv"))
@@ -42,33 +43,55 @@ def digest_of(files: Iterable[tuple[str, Path]]) -> str:
         with open(path, "rb") as file: whole.update(f"{hashlib.file_digest(file, 'sha256').hexdigest()} {name}\n".encode())
     return whole.hexdigest()
 
-def _rows(path: Path) -> Iterator[dict]:
-    opener = lzma.open if path.suffix==".xz" else open
-    with opener(path, "rt", encoding="utf-8-sig") as lines:
-        for number,line in enumerate(lines, 1):
-            if not line.strip(): continue
-            try: row = json.loads(line)
-            except ValueError: raise UsageError(f"{path}: line {number} is not JSON") from None
-            if not isinstance(row, dict) or not isinstance(row.get("meta") or {}, dict): raise UsageError(f"{path}: line {number} is no object with fields, or its 'meta' is none")
-            yield row
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    "Lines of a file, perhaps packed by xz, with their numbers, without a byte order mark"
+    try:
+        with (lzma.open if path.suffix==".xz" else open)(path, "rt", encoding="utf-8-sig") as lines: yield from ((number, line.rstrip("\n")) for number,line in enumerate(lines, 1))
+    except UnicodeDecodeError: raise UsageError(f"{path}: it is not UTF-8") from None
+    except (OSError, EOFError, lzma.LZMAError) as error: raise UsageError(f"{path}: it cannot be read ({error})") from None
 
-def _qrels(path: Path) -> dict[str, dict[str, float]]:
+def _rows(path: Path) -> Iterator[dict]:
+    for number,line in _lines(path):
+        if not line.strip(): continue
+        try: row = json.loads(line)
+        except (ValueError, RecursionError): raise UsageError(f"{path}: line {number} is not JSON") from None
+        if not isinstance(row, dict) or not isinstance(row.get("meta") or {}, dict): raise UsageError(f"{path}: line {number} is no object with fields, or its 'meta' is none")
+        yield row
+
+def _grade(fields: list[str]) -> float|None:
+    "The grade at the end of a line of three or four fields; None if it is none"
+    try: grade = float(fields[-1]) if len(fields) in (3, 4) else math.nan
+    except ValueError: return None
+    return grade if math.isfinite(grade) else None
+
+def _qrels(path: Path, asked: set[str]) -> dict[str, dict[str, float]]:
     "Query → document → grade; three columns as BEIR has them, or four as TREC has them, with a heading or without"
     found = defaultdict(dict)
-    for number,line in enumerate(split_lines(path.read_text("utf-8-sig")), 1):
+    for number,line in _lines(path):
         fields = line.split("\t") if "\t" in line else line.split()
-        graded = len(fields) in (3, 4) and re.fullmatch(r"\s*-?\d+(\.\d+)?\s*", fields[-1])
-        if not line.strip() or number==1 and not graded: continue
-        if not graded: raise UsageError(f"{path}: line {number} is not 'query, document, grade'")
-        query,id,grade = fields[0], fields[-2], float(fields[-1])
+        if not line.strip() or number==1 and _grade(fields) is None and fields[0] not in asked: continue
+        if (grade := _grade(fields)) is None: raise UsageError(f"{path}: line {number} is not 'query, document, grade'")
+        query,id = fields[0], fields[-2]
         if found[query].setdefault(id, grade)!=grade: raise UsageError(f"{path}: line {number} judges {id!r} for query {query!r} once more, and otherwise")
+    if not found: raise UsageError(f"{path}: it holds no judgment")
     return dict(found)
+
+def _fault(row: dict) -> str:
+    "What a row of documents or queries lacks; empty if nothing"
+    id,text = row.get("id", row.get("_id")), row.get("text")
+    if isinstance(id, bool) or not isinstance(id, (str, int)) or id=="": return "needs 'id' (or '_id'), a text or a whole number"
+    if not isinstance(text, str): return "needs 'text'"
+    if not isinstance(row.get("type") or "", str): return "has a 'type' that is no text"
+    if any("\ud800" <= letter <= "\udfff" for letter in f"{id}{text}{row.get('title')}"): return "holds half of a character (a lone surrogate)"
+    return ""
 
 def _named(rows: Iterable[dict], path: Path) -> list[dict]:
     "Rows with an `id`, which BEIR calls `_id`"
-    rows = [dict(row, id=str(row.get("id", row.get("_id", "")))) for row in rows]
+    rows = list(rows)
     if not rows: raise UsageError(f"{path}: it is empty")
-    if any(not row["id"] or not isinstance(row.get("text"), str) for row in rows): raise UsageError(f"{path}: every row needs 'id' (or '_id') and 'text'")
+    for number,row in enumerate(rows, 1):
+        if fault := _fault(row): raise UsageError(f"{path}: row {number} {fault}")
+    rows = [dict(row, id=str(row.get("id", row.get("_id")))) for row in rows]
     twice = next((id for id,number in Counter(row["id"] for row in rows).items() if number > 1), None)
     if twice is not None: raise UsageError(f"{path}: the id {twice!r} stands twice")
     return rows
@@ -76,12 +99,14 @@ def _named(rows: Iterable[dict], path: Path) -> list[dict]:
 def read_set(folder: str|Path) -> EvalSet:
     "Read a set in BEIR form; raises `UsageError` that names what is missing or malformed"
     folder = Path(folder)
+    if folder.is_file(): raise UsageError(f"{folder}: it is a file, and a set is a folder; cases are read with read_case_set(file, profile)")
     found = {name: next((path for path in (folder/option for option in options) if path.is_file()), None)
              for name,options in PARTS.items()}
     missing = [name for name,path in found.items() if path is None]
     if missing: raise UsageError(f"{folder}: there is no {missing[0]}; a set is corpus.jsonl (or .xz), queries.jsonl and qrels.tsv (or qrels/test.tsv)")
-    made = EvalSet(folder, _named(_rows(found["corpus"]), found["corpus"]), _named(_rows(found["queries"]), found["queries"]), _qrels(found["qrels"]))
-    asked,known = {row["id"] for row in made.queries}, {row["id"] for row in made.corpus}
+    corpus,queries = (_named(_rows(found[part]), found[part]) for part in ("corpus", "queries"))
+    asked,known = {row["id"] for row in queries}, {row["id"] for row in corpus}
+    made = EvalSet(folder, corpus, queries, _qrels(found["qrels"], asked))
     strange = [query for query in made.qrels if query not in asked]
     if strange: raise UsageError(f"{found['qrels']}: {len(strange):,} queries are judged that are not in {found['queries'].name}, as {strange[0]!r}")
     unknown = [(query, id) for query,rows in made.qrels.items() for id,grade in rows.items() if grade > 0 and id not in known]
@@ -101,9 +126,9 @@ class Targets:
     def ids(self, item: Evidence, query: str = "") -> list[str]:
         "Ids of the documents of the set that a passage belongs to; they are the same for every query"
         rows = self.rows.get(item.path, [])
-        kind = (rows[0].get("meta") or {}) if rows else {}
-        if isinstance(kind.get("page"), int): return [row["id"] for row in rows if row["meta"]["page"]==item.page]
-        if isinstance(kind.get("start"), int): return self._overlapping(item, rows)
+        kind = _kind(rows[0]) if rows else "anchor"
+        if kind=="page": return [row["id"] for row in rows if row["meta"]["page"]==item.page]
+        if kind=="stretch": return self._overlapping(item, rows)
         if len(rows)==1: return [rows[0]["id"]]
         exact = [row["id"] for row in rows if (row["meta"].get("anchor") or "")==item.anchor]
         return exact or [row["id"] for row in rows if not row["meta"].get("anchor")]
@@ -138,7 +163,9 @@ def _place(row: dict) -> str:
 
 def _unpack(archive: Path, into: Path):
     "Unpack a zip of original files; members that would leave the folder, and archives beyond 4 GiB, are refused"
-    with zipfile.ZipFile(archive) as packed:
+    try: opened = zipfile.ZipFile(archive)
+    except (OSError, zipfile.BadZipFile) as error: raise UsageError(f"{archive}: it cannot be unpacked ({error})") from None
+    with opened as packed:
         if sum(member.file_size for member in packed.infolist()) > 2**32: raise UsageError(f"{archive}: it unpacks to more than 4 GiB")
         for member in packed.infolist():
             if not (into/member.filename).resolve().is_relative_to(into.resolve()): raise UsageError(f"{archive}: the member {member.filename!r} leads outside")
@@ -157,19 +184,27 @@ def lay_out(
             _unpack(archive, root)
         for row in wanted.corpus: targets.rows[_place(row).removeprefix("files/")].append(row)
         missing = next((path for path in targets.rows if not (root/path).is_file()), None)
-        if missing is None:
-            targets.root = root
-            return root, targets
-        raise UsageError(f"{wanted.folder}: the corpus names files/{missing}, which is not there")
+        if missing is not None: raise UsageError(f"{wanted.folder}: the corpus names files/{missing}, which is not there")
+        mixed = next((path for path,rows in targets.rows.items() if len(set(map(_kind, rows))) > 1), None)
+        if mixed is not None: raise UsageError(f"{wanted.folder}: some rows of files/{mixed} name a 'page', or 'start' and 'end', and others do not")
+        targets.root = root
+        return root, targets
     root = targets.root = work/"texts"
-    for number,row in enumerate(wanted.corpus): targets.rows[_write_text(root, number, row)].append(row)
+    for number,row in enumerate(wanted.corpus): targets.rows[_write_text(root, number, row)].append(dict(row, meta={})) # a page or a stretch is of a file that is not here
     return root, targets
 
+def _kind(row: dict) -> str:
+    "What a row stands for in its file"
+    meta = row.get("meta") or {}
+    if isinstance(meta.get("page"), int): return "page"
+    return "stretch" if isinstance(meta.get("start"), int) and isinstance(meta.get("end"), int) else "anchor"
+
 def _write_text(root: Path, number: int, row: dict) -> str:
-    "One text as a file: Markdown with its title in front matter, plain text where it has none"
-    group,title = str((row.get("meta") or {}).get("conversation") or number//1000), row.get("title")
-    title = title if isinstance(title, str) else ""
-    path = root/group.replace("/", "_")/f"{number:06d}{'.md' if title else '.txt'}"
+    "One text as a file: Markdown with its title in front matter, plain text where it has none; a title without a text is the text"
+    group,title,text = str((row.get("meta") or {}).get("conversation") or number//1000), row.get("title"), row["text"]
+    title = title if isinstance(title, str) and title.strip() else ""
+    if not text.strip(): title,text = "", title
+    path = root/re.sub(r"^\W|[^\w. -]", "_", group)[:80]/f"{number:06d}{'.md' if title else '.txt'}"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text((f"---\ntitle: {json.dumps(title, ensure_ascii=False)}\n---\n" if title else "")+row["text"]+"\n", "utf-8")
+    path.write_text((f"---\ntitle: {json.dumps(title, ensure_ascii=False)}\n---\n" if title else "")+text+"\n", "utf-8")
     return path.relative_to(root).as_posix()

@@ -16,6 +16,7 @@ from .figures import interval_figure, query_figure, risk_figure
 from .judge import Analysis, Finding, Held, judge, sentence
 from .record import SIDES, Record, Side
 from .report import report_html
+from ..sources.defaults import shown
 
 # %% ../../nbs/lab/68_tracking.ipynb #012d79af
 EXPERIMENT = "mimirag comparisons"
@@ -146,7 +147,7 @@ def _of_arm(record: Record, analysis: Analysis, side: Side) -> dict[str, float]:
 
 def _differing(record: Record) -> dict[str, str]:
     "What the arms do differently: before → after"
-    tables = {side: {**{f"{table}.{key}": f"{value:g}" for table,row in record.defaults[side].items() for key,value in row.items()}, "pipeline": record.arms[side].pipeline or record.own_code.get(side, "as shipped")} for side in SIDES}
+    tables = {side: {**{f"{table}.{key}": shown(value) for table,row in record.defaults[side].items() for key,value in row.items()}, "pipeline": record.arms[side].pipeline or record.own_code.get(side, "as shipped")} for side in SIDES}
     before,after = (tables[side] for side in SIDES)
     return {f"change.{key}": f"{before.get(key, 'none')} → {after.get(key, 'none')}" for key in {**before, **after} if before.get(key)!=after.get(key)}
 

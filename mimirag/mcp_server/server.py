@@ -149,6 +149,11 @@ def _quiet_logs():
     handler.setFormatter(Lines())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
 
+def _warm(desk: Desk):
+    "Load the model while nobody waits; what is wrong with it, the first question is told"
+    try: desk.kb.warm()
+    except MimiRAGError: pass
+
 def serve(
     profile: str|os.PathLike|None = None, # Its file or folder; by default the nearest from here upward, at the first call
     budget: int = BUDGET,                 # Bytes of a reply
@@ -166,6 +171,7 @@ def serve(
         desk.close()
         os._exit(code)
     for number in (signal.SIGTERM, signal.SIGINT): signal.signal(number, lambda number, _: leave(128+number))
+    threading.Thread(target=_warm, args=[desk], daemon=True).start()
     async def main():
         server = make_server(desk, queues)
         async with _standard_streams() as (requests, answers): await server.run(requests, answers, server.create_initialization_options())

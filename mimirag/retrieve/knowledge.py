@@ -18,6 +18,7 @@ from ..evidence.verdict import Verdict
 from ..extract.extraction import Extraction
 from ..index.build import build
 from ..index.damage import damage_told
+from ..index.embed import Embedder, open_embedder
 from ..index.reader import Index
 from ..index.grep import Wanted
 from .find_quote import Quotation, find_quote, with_quoted_records
@@ -37,9 +38,12 @@ from ..sources.profile import NAME, Profile, load_profile
 def progress_bar(results: Iterable, number: int, doing: str = "reading", things: str = "files") -> Iterable:
     "Pass `results` on, showing how many of `number` have come; silent where nobody watches"
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+    class Rate(ProgressColumn):
+        def render(self, task): return Text(f"{task.speed:,.0f} a second" if task.speed else "")
     console = Console(stderr=True)
-    columns = TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn(things), TimeRemainingColumn()
+    columns = TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn(things), Rate(), TimeRemainingColumn()
     with Progress(*columns, console=console, transient=True, disable=not (console.is_terminal or console.is_jupyter)) as progress:
         yield from progress.track(results, total=number)
 
@@ -55,6 +59,7 @@ class Opened:
         self._file,self._index = path/NAME if path.is_dir() else path, index
         self._lock = threading.RLock()
         self._stamp,self._profile,self._view,self._resolver = self._now(), self._load(), None, None
+        self._embedder: Embedder|None = None
 
     def _load(self) -> Profile:
         found = load_profile(self._file)
@@ -93,7 +98,17 @@ class Opened:
         with damage_told(view.index): yield view
 
     def _searched(self, asked: Request) -> Reply:
-        with self._view_now() as view: return search(view, asked)
+        with self._view_now() as view: return search(view, asked, self._embed)
+
+    def _embed(self) -> Embedder|None:
+        "What makes vectors of questions, opened when it is needed for the first time"
+        with self._lock:
+            if self._embedder is None: self._embedder = open_embedder(self.profile)
+            return self._embedder
+
+    def warm(self):
+        "Load what makes vectors of questions, where the profile declares it, so that the first question does not wait; raises `MimiRAGError`"
+        if (embedder := self._embed()) is not None: embedder.query("a")
 
     def _checker(self) -> Resolver:
         with self._lock:
@@ -107,7 +122,7 @@ class Opened:
         "Let go of the index, of stores and of workers; the next question opens them again"
         with self._lock:
             if self._resolver is not None: self._resolver.close()
-            self._view = self._resolver = None
+            self._view = self._resolver = self._embedder = None
 
 # %% ../../nbs/retrieve/46_knowledge.ipynb #d0934c3c
 class Asked(Opened):

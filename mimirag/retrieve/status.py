@@ -6,8 +6,11 @@
 __all__ = ['status_of']
 
 # %% ../../nbs/retrieve/44_status.ipynb #aa80c29e
-from ..evidence.packet import SourceStatus, Status
+from ..evidence.errors import MimiRAGError
+from ..evidence.packet import SourceStatus, Status, counted
 from ..index.build import Plan, plan, targets
+from ..index.embed import open_embedder
+from ..index.embedded import model_of, without_vector
 from ..index.reader import Index
 from ..index.schema import fingerprint
 from ..sources.profile import Profile
@@ -46,6 +49,17 @@ def _withdrawn(profile: Profile, index: Index) -> list[SourceStatus]:
             for id,(documents,passages) in index.counts().items() if id not in profile.sources]
 
 # %% ../../nbs/retrieve/44_status.ipynb #acc77937
+def _vectors(profile: Profile, index: Index) -> tuple[str, str]:
+    "What the index has of vectors, and what is wrong with them"
+    has,asked = model_of(index), profile.embedding
+    if has is None: return "", "" if asked is None else "the profile declares [embedding] and the index has no vectors; run 'mimirag index'"
+    missing = len(without_vector(index, has))
+    said = f"{counted(index.rows('SELECT count(*) FROM embedded')[0][0], 'vector')} of {has}" + (f", {counted(missing, 'passage')} still without" if missing else "")
+    if missing: return said, f"{counted(missing, 'passage')} {'has' if missing==1 else 'have'} no vector yet; run 'mimirag index'"
+    try: wanted = None if asked is None or asked.url else open_embedder(profile).model
+    except MimiRAGError as error: return said, str(error)
+    return said, f"the vectors are of {has}, the profile names {wanted}; run 'mimirag index'" if wanted not in (None, has) else ""
+
 def status_of(
     profile: Profile,
     index: Index|None, # `None` where there is no usable one
@@ -56,5 +70,6 @@ def status_of(
     if index is None: return Status(**shown, problem=problem, sources=[_source_status(profile, None, None, id) for id in profile.sources])
     todo = plan(profile, index)
     problem = "" if index.meta.get("fingerprint")==fingerprint() else "passages were cut by other defaults than today's; run 'mimirag index' to cut them anew"
+    vectors,wrong = _vectors(profile, index)
     sources = [*(_source_status(profile, index, todo, id) for id in profile.sources), *_withdrawn(profile, index)]
-    return Status(**shown, generation=index.generation, built=index.meta["built"], bytes=index.path.stat().st_size, sources=sources, problem=problem)
+    return Status(**shown, generation=index.generation, built=index.meta["built"], bytes=index.path.stat().st_size, sources=sources, vectors=vectors, problem=problem or wrong)

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Pattern', 'KINDS', 'NAME', 'check_pattern', 'Declared', 'Source', 'Documents', 'check_ref', 'Code', 'Records',
-           'Limits', 'Profile', 'load_profile', 'find_profile']
+           'Limits', 'Embedding', 'Profile', 'load_profile', 'find_profile']
 
 # %% ../../nbs/sources/10_profile.ipynb #95df139b
 import difflib, json, os, re, tomllib
@@ -127,6 +127,26 @@ class Limits(Declared):
     memory_bytes: int = Field(2*2**30, ge=256*2**20)         # Memory of the process that does so
     record_seconds: float = Field(5.0, gt=0, le=3_600)       # Time that a store of records has for an answer
 
+def _check_endpoint(url: str) -> str:
+    if not re.fullmatch(r"https?://[^\s?#@]+", url): raise ValueError(f"{url!r} is not the address of an endpoint; write 'http://…' or 'https://…' without a name or key in it, as in \"http://127.0.0.1:8080/v1\"")
+    return url
+
+def _check_variable(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name): raise ValueError("this is not the name of an environment variable; the key itself never stands in a profile")
+    return name
+
+class Embedding(Declared):
+    "`[embedding]`: what makes vectors of passages and questions; without it, words alone are searched"
+    model: str = Field(min_length=1, max_length=400)         # A folder (with a `/`, relative to the profile), an installed package that carries one, or the name of a model at `url`
+    url: Annotated[str, AfterValidator(_check_endpoint)]|None = None # An endpoint that speaks OpenAI's protocol, as http://127.0.0.1:8080/v1
+    key_env: Annotated[str, AfterValidator(_check_variable)] = "OPENAI_API_KEY" # Environment variable with the key for it
+    query_prefix: str|None = Field(None, max_length=1000)    # Put before a question; without it, what the model's own files say
+    passage_prefix: str|None = Field(None, max_length=1000)  # Put before a passage; likewise
+    normalise: bool = True                                   # Whether vectors are brought to unit length
+    batch: int = Field(32, ge=1, le=2048)                    # Texts at once
+    seconds: float = Field(60.0, gt=0, le=3_600)             # Time that an endpoint has for an answer
+    threads: int = Field(0, ge=0, le=1024)                   # For passages; 0 for one to a processor
+
 class _Table(Declared):
     name: str = Field("mimirag", min_length=1, max_length=200)
     index: str = Field("mimirag.sqlite", min_length=1)
@@ -134,10 +154,11 @@ class _Table(Declared):
 class _File(Declared):
     profile: _Table = _Table()
     limits: Limits = Limits()
+    embedding: Embedding|None = None
     source: list[Annotated[Documents|Code|Records, Field(discriminator="kind")]] = Field(min_length=1)
 
 # %% ../../nbs/sources/10_profile.ipynb #ad20e843
-_TABLES = {"profile": _Table, "limits": Limits, "source": Source}
+_TABLES = {"profile": _Table, "limits": Limits, "embedding": Embedding, "source": Source}
 
 def _allowed(table: str, kind: str) -> list[str]: return list(KINDS.get(kind, _TABLES[table]).model_fields)
 
@@ -149,7 +170,7 @@ def _sentence(error: dict, data: dict) -> str:
         number,*rest = rest
         tag,rest = (rest[0], rest[1:]) if rest and rest[0] in KINDS else ("", rest) # pydantic names the kind on the way to the field
         where = f"[[source]] {number+1}" + (f" (id {found!r})" if isinstance(found := _at(data, "source", number, "id"), str) else "")
-    if table not in _TABLES: return f"[{table}] is unknown; allowed: [profile], [limits], [[source]]"
+    if table not in _TABLES: return f"[{table}] is unknown; allowed: [profile], [limits], [embedding], [[source]]"
     name = rest[0] if rest else ""
     at = f'{where}, field "{name}"' if name else where
     given,kind = error["input"],error["type"]
@@ -187,6 +208,7 @@ class Profile:
     index: Path               # The index file, absolute
     sources: dict[str, Source] # By id, in the order of the file
     limits: Limits = field(default_factory=Limits)
+    embedding: Embedding|None = None
 
     def root(self, source: str) -> Path:
         "Folder of a source of documents, or of the repository of one of code, absolute"
@@ -221,7 +243,7 @@ def _checked(path: Path, data: dict) -> Profile:
     twice = next((id for id in ids if ids.count(id) > 1), None)
     if twice: raise ProfileError(f'{path}: [[source]] {ids.index(twice, ids.index(twice)+1)+1}, field "id": {twice!r} is taken by another source; each id stands once')
     index = Path(os.path.realpath(path.parent / os.path.expanduser(read.profile.index))) # where a link leads, not the link, is replaced by a build
-    return Profile(path, read.profile.name, index, {source.id: source for source in read.source}, read.limits)
+    return Profile(path, read.profile.name, index, {source.id: source for source in read.source}, read.limits, read.embedding)
 
 # %% ../../nbs/sources/10_profile.ipynb #7c098f28
 def find_profile(start: str|Path = ".") -> Path:
