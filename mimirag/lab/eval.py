@@ -19,7 +19,9 @@ from .cases import CaseSet, CaseTargets, Gold
 from .measures import STANDARD, area, measure, refusals, risk_coverage, span_values
 from .sets import EvalSet, Targets, lay_out, read_set
 from ..retrieve.knowledge import KnowledgeBase, progress_bar
+from ..retrieve.outcome import beside, read_calibration
 from ..retrieve.search import terms_of
+from ..sources.profile import load_profile
 
 # %% ../../nbs/lab/63c_eval.ipynb #0a0bf60f
 Asked = Callable[[KnowledgeBase, str, int], Reply] # A way of searching: knowledge base, query, most items
@@ -45,14 +47,22 @@ def _profile_of(wanted: EvalSet|CaseSet, work: Path) -> tuple[Path, Targets|Case
     (work/"mimirag.toml").write_text(f'[profile]\nindex = "set.sqlite"\n[[source]]\nid = "set"\nkind = "documents"\nroot = {json.dumps(str(root.resolve()))}\ninclude = {json.dumps([f"**/*{ending}" for ending in endings])}\n')
     return work/"mimirag.toml", targets
 
+def _own_calibration(wanted: EvalSet|CaseSet) -> Path|None:
+    "The calibration that lies beside the index of the profile of cases, if there is one"
+    if not isinstance(wanted, CaseSet): return None
+    path = beside(load_profile(wanted.profile_file).index)
+    return path if path.is_file() else None
+
 @contextmanager
 def built(
     wanted: EvalSet|CaseSet,    # The set
     progress: bool = False,     # Show a bar
+    calibration: str|Path|None = None, # File of the one to judge by; by default that of the cases' profile, or the shipped one
 ) -> Iterator[BuiltSet]:        # While it lasts
-    "Build a set through the ordinary path, in a temporary folder"
+    "Build a set through the ordinary path, in a temporary folder; raises `UsageError` for a bad calibration"
     with tempfile.TemporaryDirectory(prefix="mimirag-lab-") as work:
         profile,targets = _profile_of(wanted, Path(work))
+        if (used := calibration or _own_calibration(wanted)): beside(Path(work)/"set.sqlite").write_text(read_calibration(used).model_dump_json())
         with KnowledgeBase(profile, index=Path(work)/"set.sqlite") as kb: yield BuiltSet(wanted, kb, targets, kb.build(progress=progress))
 
 # %% ../../nbs/lab/63c_eval.ipynb #727dd876
@@ -74,10 +84,11 @@ class Answer:
     "What came of a query"
     ranking: list[str]          # Ids, the best first
     outcome: str
-    confidence: float           # Share of the query's words that one passage holds
+    confidence: float           # Of the reply; where nothing is calibrated, the share of the query's words that one passage holds
     seconds: float
     items: tuple[Evidence, ...] = ()
     error: str = ""
+    reply: Reply|None = None
 
 def _ranking(items: Iterable[Evidence], targets: Targets|CaseTargets, query: str, depth: int) -> list[str]:
     "Ids in order of their first passage; in a set, copies of a passage stand for their own documents"
@@ -102,7 +113,7 @@ def ask(
     try: reply = search(ready.kb, query["text"], limit) if search else ready.kb.search(query["text"], limit=limit, paths=f"{scope}/**" if scope else None, pipeline=pipeline)
     except Exception as error: return Answer([], "error", 0.0, time.perf_counter()-began, error=one_line(f"{type(error).__name__}: {error}")[:500])
     seconds = time.perf_counter()-began
-    return Answer(_ranking(reply.items, ready.targets, query["id"], depth), reply.outcome, _sureness(query["text"], reply.items), seconds, reply.items[:depth])
+    return Answer(_ranking(reply.items, ready.targets, query["id"], depth), reply.outcome, reply.confidence if reply.confidence is not None else _sureness(query["text"], reply.items), seconds, reply.items[:depth], reply=reply)
 
 # %% ../../nbs/lab/63c_eval.ipynb #af89ddb2
 def values_of(ready: BuiltSet, answers: dict[str, Answer], metrics: Iterable[str] = STANDARD) -> dict[str, dict[str, float]]:
@@ -163,7 +174,8 @@ def evaluate(
     wanted: str|Path|EvalSet|CaseSet, # A set, or the folder of one in BEIR form
     pipeline: str|None = None,        # How to search
     progress: bool = False,           # Show bars
+    calibration: str|Path|None = None,# File of the one to judge by
 ) -> dict[str, Any]:
     "Build and ask a set, and measure; raises `UsageError` for a malformed set, `MissingExtra` without ir-measures"
     measure({}, {})
-    with built(wanted if isinstance(wanted, (EvalSet, CaseSet)) else read_set(wanted), progress) as ready: return report_of(ready, pipeline, progress)
+    with built(wanted if isinstance(wanted, (EvalSet, CaseSet)) else read_set(wanted), progress, calibration) as ready: return report_of(ready, pipeline, progress)
