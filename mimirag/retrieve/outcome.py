@@ -9,7 +9,6 @@ __all__ = ['NEAR', 'NEAREST', 'FIRST', 'WEAK', 'Worth', 'worth_of', 'passage_sig
 
 # %% ../../nbs/retrieve/41d_outcome.ipynb #3e9707d7
 import math
-from collections import Counter
 from functools import cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -67,26 +66,24 @@ def _tokens_of(word: str) -> set[str]:
 
 def _marked(item: Evidence, worth: Worth, known: dict[str, tuple[str, ...]]) -> list[tuple[int, int, tuple[str, ...]]]:
     "Start and end of what is marked, and the units that stand there"
-    found = []
+    found,text = [], item.text
     for start,end in item.marks:
-        word = item.text[start:end]
-        if word not in known: known[word] = tuple({unit for token in _tokens_of(word) for unit in worth.stands.get(token, ())})
-        found.append((start, end, known[word]))
+        word = text[start:end]
+        if (units := known.get(word)) is None: units = known[word] = tuple({unit for token in _tokens_of(word) for unit in worth.stands.get(token, ())})
+        found.append((start, end, units))
     return found
 
-def _together(marked: list[tuple[int, int, tuple[str, ...]]], shares: Mapping[str, float]) -> float:
-    "The greatest share of a query that stands in one place"
-    best,held,often,first = 0.0, 0.0, Counter(), 0
+def _together(marked: list[tuple[int, int, tuple[str, ...]]], held: set[str], shares: Mapping[str, float]) -> float:
+    "The greatest share of a query that stands in one place, of the units that are held"
+    best,last,most = 0.0, {}, sum(map(shares.__getitem__, held))-1e-9
     for start,end,units in marked:
-        while marked[first][0] < start and end-marked[first][0] > NEAR:
-            for unit in marked[first][2]:
-                often[unit] -= 1
-                if not often[unit]: held -= shares[unit]
-            first += 1
-        for unit in units:
-            if not often[unit]: held += shares[unit]
-            often[unit] += 1
-        best = max(best, held)
+        for unit in units: last[unit] = start
+        here = 0.0
+        for unit,place in last.items():
+            if end-place <= NEAR: here += shares[unit]
+        if here > best:
+            best = here
+            if best >= most: break # no other place can hold more
     return best
 
 # %% ../../nbs/retrieve/41d_outcome.ipynb #d38ea4b6
@@ -101,9 +98,10 @@ def passage_signals(
     for item in items:
         marked = _marked(item, worth, known)
         around = _tokens_around("\n".join([item.title, *item.heading]))
-        held = {unit for *_,units in marked for unit in units} | {unit for token,units in worth.stands.items() if token in around for unit in units}
+        inside = {unit for *_,units in marked for unit in units}
+        held = inside.union(*(units for token,units in worth.stands.items() if token in around))
         seen |= held
-        signals = dict(coverage=sum(map(worth.shares.__getitem__, held)), together=_together(marked, worth.shares), share=item.score/items[0].score if items[0].score > 0 else 0.0)
+        signals = dict(coverage=sum(map(worth.shares.__getitem__, held)), together=_together(marked, inside, worth.shares), share=item.score/items[0].score if items[0].score > 0 else 0.0)
         if NEAREST in item.channels: signals["similarity"] = item.channels[NEAREST].score
         made.append(signals)
     absent = float(sum(share for unit,share in worth.lacking.items() if unit not in seen))
