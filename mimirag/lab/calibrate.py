@@ -4,20 +4,23 @@
 
 # %% auto #0
 __all__ = ['PRECISION', 'RECALL', 'AIM', 'LEAST', 'PARTS', 'TIMES', 'Said', 'REPLY', 'PASSAGE', 'ENOUGH', 'Known', 'known_of',
-           'fitted', 'cut_of', 'tempered', 'calibrate', 'account']
+           'fitted', 'cut_of', 'tempered', 'calibrate', 'calibrate_sets', 'place_for', 'write_calibration', 'account']
 
 # %% ../../nbs/lab/63d_calibrate.ipynb #f759f688
 import math, random
-from collections import defaultdict
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
 from typing import Iterable, Iterator, Sequence
 from ..evidence.errors import MissingExtra, UsageError
-from .eval import Answer, BuiltSet, ask
+from .cases import CaseSet
+from .eval import Answer, BuiltSet, ask, built
 from .measures import area, refusals, relevant, risk_coverage
+from .sets import EvalSet
 from ..retrieve.knowledge import progress_bar
-from ..retrieve.outcome import Bin, Calibration, Curve, FittedOn, Judge, Separation, thumb
+from ..retrieve.outcome import Bin, Calibration, Curve, FittedOn, Judge, Separation, beside, thumb
 from ..retrieve.search import terms_of
+from ..sources.profile import load_profile
 
 # %% ../../nbs/lab/63d_calibrate.ipynb #9507cfc1
 @dataclass(frozen=True)
@@ -207,6 +210,33 @@ def calibrate(
     judges = [_judge(known, REPLY, PASSAGE)]
     if all("nearest" in one.signals for one in some): judges.insert(0, _judge(known, (*REPLY, "nearest"), (*PASSAGE, "similarity")))
     return Calibration(fitted_on=tuple(FittedOn(name=name, digest=digests[name], questions=len(good), unanswerable=good.count(False)) for name,good in counts.items()), judges=tuple(judges))
+
+# %% ../../nbs/lab/63d_calibrate.ipynb #a911a5ec
+def calibrate_sets(
+    sets: Sequence[EvalSet|CaseSet],
+    pipeline: str|None = None,  # How to search
+    progress: bool = False,     # Show bars
+) -> Calibration:
+    "Build sets, ask their questions, and calibrate; raises `UsageError` where there are too few questions, or two sets have one name"
+    known,digests = [], {}
+    for wanted in sets:
+        if wanted.name in digests: raise UsageError(f"two sets are called {wanted.name!r}; copy one to a folder of another name")
+        digests[wanted.name] = wanted.digest()
+        with built(wanted, progress, calibration="") as ready: known += known_of(ready, pipeline, progress)
+    return calibrate(known, digests)
+
+def place_for(sets: Sequence[EvalSet|CaseSet]) -> Path|None:
+    "Where the calibration of the index that cases are asked of belongs; `None` for sets without a profile"
+    own = [wanted for wanted in sets if isinstance(wanted, CaseSet)]
+    return beside(load_profile(own[0].profile_file).index) if own and len(own)==len(sets) else None
+
+def write_calibration(made: Calibration, path: str|Path):
+    "Write a calibration; raises `UsageError` where that cannot be"
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(made.model_dump_json(indent=1)+"\n", "utf-8")
+    except OSError as error: raise UsageError(f"{path}: the calibration cannot be written ({error.strerror}); name another file with --out") from None
 
 # %% ../../nbs/lab/63d_calibrate.ipynb #6a67c66a
 def account(made: Calibration) -> str:

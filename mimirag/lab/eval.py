@@ -57,12 +57,12 @@ def _own_calibration(wanted: EvalSet|CaseSet) -> Path|None:
 def built(
     wanted: EvalSet|CaseSet,    # The set
     progress: bool = False,     # Show a bar
-    calibration: str|Path|None = None, # File of the one to judge by; by default that of the cases' profile, or the shipped one
+    calibration: str|Path|None = None, # File of the one to judge by, an empty text for the shipped one; by default that of the cases' profile
 ) -> Iterator[BuiltSet]:        # While it lasts
     "Build a set through the ordinary path, in a temporary folder; raises `UsageError` for a bad calibration"
     with tempfile.TemporaryDirectory(prefix="mimirag-lab-") as work:
         profile,targets = _profile_of(wanted, Path(work))
-        if (used := calibration or _own_calibration(wanted)): beside(Path(work)/"set.sqlite").write_text(read_calibration(used).model_dump_json())
+        if (used := _own_calibration(wanted) if calibration is None else calibration): beside(Path(work)/"set.sqlite").write_text(read_calibration(used).model_dump_json())
         with KnowledgeBase(profile, index=Path(work)/"set.sqlite") as kb: yield BuiltSet(wanted, kb, targets, kb.build(progress=progress))
 
 # %% ../../nbs/lab/63c_eval.ipynb #727dd876
