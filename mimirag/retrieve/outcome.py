@@ -101,7 +101,7 @@ def passage_signals(
         inside = {unit for *_,units in marked for unit in units}
         held = inside.union(*(units for token,units in worth.stands.items() if token in around))
         seen |= held
-        signals = dict(coverage=sum(map(worth.shares.__getitem__, held)), together=_together(marked, inside, worth.shares), share=item.score/items[0].score if items[0].score > 0 else 0.0)
+        signals = dict(coverage=sum(map(worth.shares.__getitem__, held), 0.0), together=_together(marked, inside, worth.shares), share=item.score/items[0].score if items[0].score > 0 else 0.0)
         if NEAREST in item.channels: signals["similarity"] = item.channels[NEAREST].score
         made.append(signals)
     absent = float(sum(share for unit,share in worth.lacking.items() if unit not in seen))
