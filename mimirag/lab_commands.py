@@ -54,25 +54,31 @@ def _say_metrics(report: dict):
     rows = [["all", report["answerable"], report["metrics"]], *([type, row["queries"], row] for type,row in report["by_type"].items())]
     table(["queries of type", "number", *names], [[type, number, *("" if values[name] is None else f"{values[name]:.4f}" for name in names)] for type,number,values in rows])
 
-# %% ../nbs/89b_lab_commands.ipynb #4d9e1ee5
+# %% ../nbs/89b_lab_commands.ipynb #8f1c8bc0
 @lab.command()
 @click.argument("sets", nargs=-1, required=True, metavar="SET…", type=click.Path())
 @click.option("--profile", "-p", type=click.Path(), metavar="FILE", help="For a file of cases: the profile that is asked, and whose index is calibrated.")
 @click.option("--pipeline", metavar="NAME", help="How to search: lexical.")
 @click.option("--out", "-o", type=click.Path(), metavar="FILE", help="Where to write it; by default beside the index of the profile, and nowhere for SETs without one.")
+@click.option("--figure", type=click.Path(), metavar="FILE", help="Draw what was said against what was so, as SVG.")
 @json_option
-def calibrate(sets, profile, pipeline, out, json_):
+def calibrate(sets, profile, pipeline, out, figure, json_):
     "Fit on known answers when a reply is weak. SETs need questions with an answer and some without; several are each tested by what the others teach. Exit code 1 if nothing separates the two kinds of questions cleanly."
     from mimirag.lab.arms import open_set
     from mimirag.lab.calibrate import account, calibrate_sets, place_for, write_calibration
     wanted = [open_set(name, profile) for name in sets]
     made,place = calibrate_sets(wanted, pipeline, progress=True), out or place_for(wanted)
     if place: write_calibration(made, place)
+    if figure: _draw(made, figure)
     if json_: say_json(made)
     else:
         click.echo(account(made))
         click.echo(f"wrote {place}" if place else "written nowhere; name a file with --out, or a profile")
     if not any(judge.separates for judge in made.judges): sys.exit(1)
+
+def _draw(made, path):
+    from mimirag.lab.reliability import reliability_svg
+    Path(path).write_text(reliability_svg(made), "utf-8")
 
 # %% ../nbs/89b_lab_commands.ipynb #bc0b029b
 STARTER = '''name = "{name}"
