@@ -1,5 +1,5 @@
 "From a profile with an embedding to a reply: builds that keep vectors, models that change, and what happens without them"
-import os, shutil, signal, sqlite3, subprocess, sys, textwrap, time
+import json, os, shutil, signal, sqlite3, subprocess, sys, textwrap, time
 from contextlib import closing
 import numpy as np, pytest
 from mimirag.evidence.errors import BadIndex, MissingExtra, ProfileError, SourceError, UsageError
@@ -200,7 +200,7 @@ def test_the_command_line(kb_of):
     kb = kb_of(FILES, EMBEDDING, build=False)
     run = lambda *given: subprocess.run([sys.executable, "-m", "mimirag", *given, "--profile", str(kb.profile.file)], capture_output=True, text=True)
     assert "5 vectors (5 new)" in run("index").stdout
-    assert '"pipeline": "hybrid"' in run("search", "relief", "valve", "--json").stdout
+    assert json.loads(run("search", "relief", "valve", "--json").stdout)["scope"]["pipeline"]=="hybrid"
     assert "5 vectors of hashed" in run("status").stdout
     wrong = run("search", "valve", "--pipeline", "magic")
     assert wrong.returncode==2 and wrong.stderr.count("\n")==1 and "allowed: lexical, dense, hybrid, rrf" in wrong.stderr

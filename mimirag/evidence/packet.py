@@ -31,6 +31,8 @@ class Evidence(Shown):
     url: str|None = None                    # Permalink, where the source declares a template
     rank: int                               # Place in the reply, from 1
     score: float                            # What the items are ordered by; higher is better
+    relevance: float|None = None            # Probability that this passage answers, where there is a calibration for it
+    signals: dict[str, float] = {}          # What that was judged by
     channels: dict[str, Channel] = {}       # Rank and raw score in each channel that found the passage
     terms: tuple[str, ...] = ()             # Words of the query that occur here
     marks: tuple[tuple[int, int], ...] = () # Where they do: start and end in `text`, in code points
@@ -106,6 +108,8 @@ class Reply(Shown):
     "The answer to a query: evidence, and an account of the search"
     query: str
     outcome: Outcome
+    confidence: float|None = None     # Probability that the evidence holds an answer, where there is a calibration for it
+    signals: dict[str, float] = {}    # What that was judged by
     items: tuple[Evidence, ...] = ()
     scope: Scope = Scope()
     generation: str = ""              # Name of the index's content; equal content, equal name

@@ -6,18 +6,17 @@
 __all__ = ['embedded_text', 'model_of', 'without_vector', 'Embedded', 'embed_index']
 
 # %% ../../nbs/index/38e_embedded.ipynb #ee567541
-import json, os, shutil
+import json, shutil
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator, NamedTuple
-from ..evidence.errors import BadIndex
 from .embed import Embedder, Model
 from .publish import publish
 from .reader import Index, Passage
 from .vector_cache import VectorCache, embed_all, text_key
 from .vectors import create_vectors, has_vectors, put_vectors
-from .writer import UNEMBEDDED, check_whole, forget_vectors, generation_of, reopen
+from .writer import UNEMBEDDED, check_whole, generation_of, reopen
 
 # %% ../../nbs/index/38e_embedded.ipynb #130991f8
 def embedded_text(

@@ -13,7 +13,7 @@ from typing import Any, Callable, Hashable, NamedTuple
 from ..evidence.errors import SourceError
 from ..extract.chunks import chunks
 from ..extract.record import extraction_of
-from .lexical import K1, K1_DOCUMENT, gains, length_norm
+from .lexical import K1, K1_DOCUMENT, Rarity, gains, length_norm, rarity_of
 from .words import Term, bag
 from ..sources.dated import Fields
 from ..sources.defaults import defaults
@@ -121,8 +121,15 @@ def _add(total: Any, counted: Any, k1: float, length: Any):
     having = np.flatnonzero(counted)
     total[having] += gains(counted[having], length[having], len(total), k1)
 
+@dataclass
 class Live(Listing):
     "What a store lists, ready to be searched; used by one thread"
+    having: dict[str, int] = field(default_factory=dict) # In how many passages each token of the last question stands
+
+    def rarity(self) -> Rarity:
+        "How rare the words of the last question are"
+        return rarity_of(self.having, len(self._made.length) if self._made else 0)
+
     def _numbers_of(self, term: Term) -> list[int]:
         if term.prefix: return [number for token,number in self._numbers.items() if token.startswith(term.token)]
         return [self._numbers[term.token]] if term.token in self._numbers else []
@@ -135,9 +142,12 @@ class Live(Listing):
         for numbers in wanted: asked[numbers] = True
         at = np.flatnonzero(asked[flat.tokens]) # all postings are looked at once; what follows is few
         tokens,passage,often = flat.tokens[at], flat.passage[at], flat.often[at]
-        for numbers in filter(None, wanted):
+        self.having = dict.fromkeys((term.token for term in terms), 0)
+        for term,numbers in zip(terms, wanted):
+            if not numbers: continue
             at = np.isin(tokens, numbers) if len(numbers) > 1 else tokens==numbers[0]
             counted = np.bincount(passage[at], often[at], len(total)) # tokens with one beginning count as one
+            self.having[term.token] = int(np.count_nonzero(counted))
             _add(total, counted, K1, flat.length)
             if share: _add(whole, np.bincount(flat.record, counted, len(whole)), K1_DOCUMENT, flat.whole)
         best = np.zeros(len(whole))

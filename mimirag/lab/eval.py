@@ -22,7 +22,9 @@ from .sets import EvalSet, Targets, lay_out, read_set
 from ..index.embed import open_embedder
 from ..retrieve.hybrid import pipeline_of
 from ..retrieve.knowledge import KnowledgeBase, progress_bar
+from ..retrieve.outcome import beside, read_calibration
 from ..retrieve.search import terms_of
+from ..sources.profile import load_profile
 
 # %% ../../nbs/lab/63c_eval.ipynb #0a0bf60f
 Asked = Callable[[KnowledgeBase, str, int], Reply] # A way of searching: knowledge base, query, most items
@@ -72,16 +74,23 @@ def _with_embedding(profile: Path, embedding: Embedding, work: Path) -> Path:
     document["embedding"] = dict(embedding)
     (work/"embedded.toml").write_text(toml_kit().dumps(document), "utf-8")
     return work/"embedded.toml"
+def _own_calibration(wanted: EvalSet|CaseSet) -> Path|None:
+    "The calibration that lies beside the index of the profile of cases, if there is one"
+    if not isinstance(wanted, CaseSet): return None
+    path = beside(load_profile(wanted.profile_file).index)
+    return path if path.is_file() else None
 
 @contextmanager
 def built(
     wanted: EvalSet|CaseSet,    # The set
     progress: bool = False,     # Show a bar
     embedding: Embedding|None = None, # In place of what the profile says
+    calibration: str|Path|None = None, # File of the one to judge by, an empty text for the shipped one; by default that of the cases' profile
 ) -> Iterator[BuiltSet]:        # While it lasts
-    "Build a set through the ordinary path, in a temporary folder"
+    "Build a set through the ordinary path, in a temporary folder; raises `UsageError` for a bad calibration"
     with tempfile.TemporaryDirectory(prefix="mimirag-lab-") as work:
         profile,targets = _profile_of(wanted, Path(work), embedding)
+        if (used := _own_calibration(wanted) if calibration is None else calibration): beside(Path(work)/"set.sqlite").write_text(read_calibration(used).model_dump_json())
         with KnowledgeBase(profile, index=Path(work)/"set.sqlite") as kb: yield BuiltSet(wanted, kb, targets, kb.build(progress=progress))
 
 # %% ../../nbs/lab/63c_eval.ipynb #727dd876
@@ -104,10 +113,11 @@ class Answer:
     "What came of a query"
     ranking: list[str]          # Ids, the best first
     outcome: str
-    confidence: float           # Share of the query's words that one passage holds
+    confidence: float           # Of the reply; where nothing is calibrated, the share of the query's words that one passage holds
     seconds: float
     items: tuple[Evidence, ...] = ()
     error: str = ""
+    reply: Reply|None = None
 
 def _ranking(items: Iterable[Evidence], targets: Targets|CaseTargets, query: str, depth: int) -> list[str]:
     "Ids in order of their first passage; in a set, copies of a passage stand for their own documents"
@@ -133,7 +143,7 @@ def ask(
     except Exception as error: return Answer([], "error", 0.0, time.perf_counter()-began, error=one_line(f"{type(error).__name__}: {error}")[:500])
     seconds = time.perf_counter()-began
     if not isinstance(reply, Reply): return Answer([], "error", 0.0, seconds, error=f"the search gave back {type(reply).__name__}, where a Reply is wanted")
-    return Answer(_ranking(reply.items, ready.targets, query["id"], depth), reply.outcome, _sureness(query["text"], reply.items), seconds, reply.items[:depth])
+    return Answer(_ranking(reply.items, ready.targets, query["id"], depth), reply.outcome, reply.confidence if reply.confidence is not None else _sureness(query["text"], reply.items), seconds, reply.items[:depth], reply=reply)
 
 # %% ../../nbs/lab/63c_eval.ipynb #af89ddb2
 def values_of(ready: BuiltSet, answers: dict[str, Answer], metrics: Iterable[str] = STANDARD) -> dict[str, dict[str, float]]:
@@ -196,8 +206,9 @@ def evaluate(
     pipeline: str|None = None,        # How to search
     progress: bool = False,           # Show bars
     embedding: Embedding|None = None, # In place of what the profile says
+    calibration: str|Path|None = None,# File of the one to judge by
 ) -> dict[str, Any]:
     "Build and ask a set, and measure; raises `UsageError` for a malformed set, `MissingExtra` without ir-measures"
     measure({}, {})
     check_arm(Arm(name="asked", pipeline=pipeline), "eval")
-    with built(wanted if isinstance(wanted, (EvalSet, CaseSet)) else read_set(wanted), progress, embedding) as ready: return report_of(ready, pipeline, progress)
+    with built(wanted if isinstance(wanted, (EvalSet, CaseSet)) else read_set(wanted), progress, embedding, calibration) as ready: return report_of(ready, pipeline, progress)

@@ -6,14 +6,15 @@
 __all__ = ['FIRST', 'evidence_of', 'Part', 'ask_records', 'search_all']
 
 # %% ../../nbs/retrieve/43b_mixed.ipynb #279206db
-from dataclasses import dataclass, replace
-from typing import Callable
+from dataclasses import dataclass, field, replace
+from typing import Callable, Sequence
 from ..evidence.errors import BadIndex, MimiRAGError
 from ..evidence.interchange import permalink
 from ..evidence.packet import Channel, Evidence, Reply, Scope
 from ..index.phrases import only_quoted, quoted, stands_in
 from ..index.words import Marker, Term
 from .fuse import fuse
+from .outcome import WEAK, Calibration, calibration_for, judged, thumb
 from .record import Passage, passages
 from .search import Request, filters_of, terms_of
 from .shelf import Found, Shelf, Shelves, Wanted
@@ -52,14 +53,25 @@ class Part:
     notes: tuple[str, ...] = ()
     records: int = 0
     unreadable: int = 0
+    confidence: float|None = None
+    signals: dict[str, float] = field(default_factory=dict)
 
-def _judged(shelf: Shelf, found: Found, terms: list[Term]) -> Part:
+def _notes(shelf: Shelf, notes: Sequence[str]) -> tuple[str, ...]: return tuple(f"source {shelf.source.id!r}: {note}" for note in notes)
+
+def _weighed(shelf: Shelf, found: Found, items: tuple[Evidence, ...], terms: list[Term], calibration: Calibration|None) -> Part:
+    "Items of a store, judged; of a store with its own search it is not known how rare the words are, and the rule of thumb decides"
+    made = judged(calibration, items, terms, found.rarity, found.tenth) if found.rarity else None
+    good = not found.inexact and (made.outcome=="found" if made else thumb(items, terms))
+    notes = _notes(shelf, found.notes)+((made.note,) if made and made.note else ())
+    return Part(made.items if made else items, "found" if good else "weak", notes, found.searched or 0, found.unreadable, *((made.confidence, made.signals) if made else ()))
+
+def _judged(shelf: Shelf, found: Found, terms: list[Term], calibration: Calibration|None) -> Part:
     marker = Marker(terms)
     items = tuple(evidence_of(shelf, hit, rank, terms, marker) for rank,hit in enumerate(found.hits, 1))
-    held,asked = max((len(item.terms) for item in items), default=0), {term.surface for term in terms}
-    outcome = ("weak" if found.inexact or held < defaults()["outcome"]["coverage"]*len(asked) else "found") if items else "degraded" if found.unreadable else "not_searched" if found.searched==0 else "none"
-    notes = tuple(f"source {shelf.source.id!r}: {note}" for note in found.notes)
-    if not items and found.unreadable: notes += (f"source {shelf.source.id!r}: {found.unreadable:,} of its records could not be read, so this is no proof of absence; 'mimirag status --unreadable' lists them",)
+    if items: return _weighed(shelf, found, items, terms, calibration)
+    outcome = "degraded" if found.unreadable else "not_searched" if found.searched==0 else "none"
+    notes = _notes(shelf, found.notes)
+    if found.unreadable: notes += (f"source {shelf.source.id!r}: {found.unreadable:,} of its records could not be read, so this is no proof of absence; 'mimirag status --unreadable' lists them",)
     return Part(items, outcome, notes, found.searched or 0, found.unreadable)
 
 def _failed(error: MimiRAGError) -> Part: return Part(outcome="degraded", notes=(str(error),))
@@ -69,6 +81,7 @@ def ask_records(
     ids: list[str],           # Sources to ask
     wanted: Wanted,
     meanwhile: Callable[[], Part] = Part, # What to do while they are busy
+    calibration: Calibration|None = None, # What the judgement rests on
 ) -> tuple[Part, list[Part]]: # What came of that, and what each source says
     "Ask sources of records, all at once; a source that fails says so"
     begun = []
@@ -76,11 +89,11 @@ def ask_records(
         try: begun.append(shelves[id].begin(wanted) if wanted.terms else None)
         except MimiRAGError as error: begun.append(_failed(error))
     other = meanwhile()
-    return other, [_finished(shelves[id], asked, list(wanted.terms)) for id,asked in zip(ids, begun)]
+    return other, [_finished(shelves[id], asked, list(wanted.terms), calibration) for id,asked in zip(ids, begun)]
 
-def _finished(shelf: Shelf, asked, terms: list[Term]) -> Part:
+def _finished(shelf: Shelf, asked, terms: list[Term], calibration: Calibration|None) -> Part:
     if asked is None or isinstance(asked, Part): return asked or Part()
-    try: return _judged(shelf, asked.result(), terms)
+    try: return _judged(shelf, asked.result(), terms, calibration)
     except MimiRAGError as error: return _failed(error)
 
 # %% ../../nbs/retrieve/43b_mixed.ipynb #4ad4386b
@@ -124,14 +137,15 @@ def search_all(
         if not others: return Part()
         try: replies.append(documents(replace(asked, sources=others)))
         except BadIndex as error: return _failed(error)
-        return Part(replies[0].items, replies[0].outcome, replies[0].scope.notes)
+        return Part(replies[0].items, replies[0].outcome, replies[0].scope.notes, confidence=replies[0].confidence, signals=replies[0].signals)
     wanted = Wanted(text, tuple(terms), asked.limit, asked.since, asked.until, path_filter(asked.paths) if asked.paths else None, tuple(quoted(text)), only_quoted(text))
-    first,parts = ask_records(shelves, records, wanted, index)
+    first,parts = ask_records(shelves, records, wanted, index, calibration_for(profile.index))
     items = _fused([first, *parts], text, asked.limit)
     outcome = min((part.outcome for part in (first, *parts)), key=_ORDER.index)
     searched = replies[0].scope if replies else Scope(notes=tuple(notes))
     written = only_quoted(text) and any(_as_written(item, quoted(text)) for item in items) # then it does not matter where they do not stand
     said = [*searched.notes, *(first.notes if not replies else ()), *(note for part in parts for note in part.notes)]
     made = searched.model_copy(update=dict(sources=tuple(scope), filters=filters_of(asked), records=sum(part.records for part in parts), unreadable=searched.unreadable+sum(part.unreadable for part in parts),
-                                           notes=tuple(note for note in dict.fromkeys(said) if not (written and "as written" in note))))
-    return Reply(query=text, outcome=outcome, items=items, scope=made, generation=replies[0].generation if replies else "")
+                                           notes=tuple(note for note in dict.fromkeys(said) if not (written and "as written" in note) and (outcome=="weak" or not note.startswith(WEAK)))))
+    surest = max((first, *parts), key=lambda part: -1.0 if part.confidence is None else part.confidence)
+    return Reply(query=text, outcome=outcome, confidence=surest.confidence, signals=surest.signals, items=items, scope=made, generation=replies[0].generation if replies else "")
