@@ -103,7 +103,7 @@ def test_vectors_have_their_own_judge():
     both = Calibration(fitted_on=(), judges=[near, lexical])
     plain = [evidence("relief valve", terms)]
     assert judged(both, plain, terms, rarity, 0).outcome=="found"
-    with_vectors = [evidence("relief valve", terms, channels={"vectors": Channel(rank=1, score=0.2)}), evidence("valve", terms, 2)]
+    with_vectors = [evidence("relief valve", terms, channels={"dense": Channel(rank=1, score=0.2)}), evidence("valve", terms, 2)]
     made = judged(both, with_vectors, terms, rarity, 0)
     assert made.outcome=="weak" and made.signals["nearest"]==0.2 and [item.signals["similarity"] for item in made.items]==[0.2, 0.2]
 
