@@ -687,7 +687,6 @@ def test_an_embedding_is_a_part_of_the_plan_and_no_default(here):
 
 def test_a_profile_is_built_with_the_embedding_of_an_arm(here, tmp_path, monkeypatch):
     "Once for arms that bring the same, of a set or of cases, whose places stay where they are"
-    import tomllib
     from contextlib import ExitStack
     import mimirag.lab.arms as arms, mimirag.lab.eval as evaluating
     from mimirag.lab import Arm, read_case_set
@@ -695,12 +694,9 @@ def test_a_profile_is_built_with_the_embedding_of_an_arm(here, tmp_path, monkeyp
     (tmp_path/"mimirag.toml").write_text('[[source]]\nid = "docs"\nkind = "documents"\nroot = "docs" # here\n')
     (tmp_path/"docs/a.md").write_text("It opens at 6.2 bar.\n")
     (tmp_path/"cases.jsonl").write_text(json.dumps(dict(id="c", question="When?", gold=[dict(source="docs", path="a.md", quote="at 6.2 bar")]))+"\n")
-    for number,wanted in enumerate((read_set(here.folder.parent/"parts"), read_case_set(tmp_path/"cases.jsonl", tmp_path))):
-        (work := tmp_path/f"work{number}").mkdir()
-        plain,_ = evaluating._profile_of(wanted, work)
-        profile,_ = evaluating._profile_of(wanted, work, dict(model="hashed", batch=8))
-        made = tomllib.loads(profile.read_text())
-        assert made["embedding"]==dict(model="hashed", batch=8) and "embedding" not in tomllib.loads(plain.read_text()) and Path(made["source"][0]["root"]).is_dir() and profile.parent==work
+    for wanted in (read_set(here.folder.parent/"parts"), read_case_set(tmp_path/"cases.jsonl", tmp_path)):
+        with evaluating.built(wanted) as plain, evaluating.built(wanted, embedding=dict(model="hashed", batch=8)) as ready:
+            assert plain.kb.profile.embedding is None and ready.report.vectors==ready.report.passages > 0 and ready.kb.search("it opens").scope.pipeline in ("hybrid", "lexical")
     with evaluating.built(wanted, embedding=dict(model="hashed", batch=8)) as ready: assert ready.kb.profile.embedding.batch==8 and ready.model.startswith("hashed (256 numbers") and not evaluating.stale_cases(ready)
     begun = []
     monkeypatch.setattr(arms, "built", lambda wanted, progress, embedding: begun.append(embedding) or ExitStack())

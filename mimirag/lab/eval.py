@@ -7,7 +7,7 @@ __all__ = ['Asked', 'Embedding', 'DEPTH', 'BuiltSet', 'built', 'stale_cases', 'A
            'report_of', 'evaluate']
 
 # %% ../../nbs/lab/63c_eval.ipynb #862bc96a
-import glob, json, os, statistics, tempfile, time
+import glob, json, statistics, tempfile, time
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from ..evidence.errors import UsageError, one_line
 from ..evidence.packet import BuildReport, Evidence, Reply
 from .cases import CaseSet, CaseTargets, Gold
 from .measures import STANDARD, area, measure, refusals, risk_coverage, span_values
-from .plan import Arm, check_arm, toml_kit
+from .plan import Arm, check_arm
 from .sets import EvalSet, Targets, lay_out, read_set
 from ..index.embed import open_embedder
 from ..retrieve.hybrid import pipeline_of
@@ -54,26 +54,14 @@ class BuiltSet:
 
 Embedding = Mapping[str, str|bool|int|float] # A profile's table of that name
 
-def _profile_of(wanted: EvalSet|CaseSet, work: Path, embedding: Embedding|None = None) -> tuple[Path, Targets|CaseTargets]:
+def _profile_of(wanted: EvalSet|CaseSet, work: Path) -> tuple[Path, Targets|CaseTargets]:
     "The profile that is asked; a set is laid out as files, and gets one written for it"
-    if isinstance(wanted, CaseSet): profile,targets = wanted.profile_file, CaseTargets(wanted)
-    else: profile,targets = _laid_out(wanted, work)
-    return profile if embedding is None else _with_embedding(profile, embedding, work), targets
-
-def _laid_out(wanted: EvalSet, work: Path) -> tuple[Path, Targets]:
+    if isinstance(wanted, CaseSet): return wanted.profile_file, CaseTargets(wanted)
     root,targets = lay_out(wanted, work)
     endings = sorted({Path(path).suffix for path in targets.rows})
     (work/"mimirag.toml").write_text(f'[profile]\nindex = "set.sqlite"\n[[source]]\nid = "set"\nkind = "documents"\nroot = {json.dumps(str(root.resolve()))}\ninclude = {json.dumps([f"**/*{ending}" for ending in endings])}\n')
     return work/"mimirag.toml", targets
 
-def _with_embedding(profile: Path, embedding: Embedding, work: Path) -> Path:
-    "A copy of a profile, elsewhere, that has this table `[embedding]`"
-    document = toml_kit().parse(profile.read_text("utf-8"))
-    for source in document["source"]:
-        for place in {"root", "repo", "path"} & source.keys(): source[place] = os.path.join(profile.absolute().parent, os.path.expanduser(source[place]))
-    document["embedding"] = dict(embedding)
-    (work/"embedded.toml").write_text(toml_kit().dumps(document), "utf-8")
-    return work/"embedded.toml"
 def _own_calibration(wanted: EvalSet|CaseSet) -> Path|None:
     "The calibration that lies beside the index of the profile of cases, if there is one"
     if not isinstance(wanted, CaseSet): return None
@@ -89,9 +77,9 @@ def built(
 ) -> Iterator[BuiltSet]:        # While it lasts
     "Build a set through the ordinary path, in a temporary folder; raises `UsageError` for a bad calibration"
     with tempfile.TemporaryDirectory(prefix="mimirag-lab-") as work:
-        profile,targets = _profile_of(wanted, Path(work), embedding)
+        profile,targets = _profile_of(wanted, Path(work))
         if (used := _own_calibration(wanted) if calibration is None else calibration): beside(Path(work)/"set.sqlite").write_text(read_calibration(used).model_dump_json())
-        with KnowledgeBase(profile, index=Path(work)/"set.sqlite") as kb: yield BuiltSet(wanted, kb, targets, kb.build(progress=progress))
+        with KnowledgeBase(profile, Path(work)/"set.sqlite", embedding) as kb: yield BuiltSet(wanted, kb, targets, kb.build(progress=progress))
 
 # %% ../../nbs/lab/63c_eval.ipynb #727dd876
 def stale_cases(ready: BuiltSet) -> list[str]:

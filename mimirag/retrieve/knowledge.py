@@ -10,7 +10,7 @@ import os, threading
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator, Sequence
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 from ..evidence.citation import Citation, is_id
 from ..evidence.errors import BadIndex, CitationError, IndexMissing, MimiRAGError, UsageError, one_line
 from ..evidence.packet import BuildReport, Checked, Evidence, Matches, Reading, Reply, Status
@@ -32,7 +32,7 @@ from .shelf import Report, Shelves
 from .status import status_of
 from .stores import no_records, refused_records, with_records
 from .verify import verify_document
-from ..sources.profile import NAME, Profile, load_profile
+from ..sources.profile import NAME, Profile, embedding_of, load_profile
 
 # %% ../../nbs/retrieve/46_knowledge.ipynb #1db7956c
 def progress_bar(results: Iterable, number: int, doing: str = "reading", things: str = "files") -> Iterable:
@@ -54,15 +54,17 @@ class Opened:
         self,
         profile: str|os.PathLike,              # The profile's file, or a folder with one
         index: str|os.PathLike|None = None,    # Another index than the profile names
+        embedding: Mapping[str, Any]|None = None, # Another table [embedding] than the profile's: two indexes of one profile may have different models
     ):
         path = Path(profile)
-        self._file,self._index = path/NAME if path.is_dir() else path, index
+        self._file,self._index,self._embedding = path/NAME if path.is_dir() else path, index, embedding
         self._lock = threading.RLock()
         self._stamp,self._profile,self._view,self._resolver = self._now(), self._load(), None, None
         self._embedder: Embedder|None = None
 
     def _load(self) -> Profile:
         found = load_profile(self._file)
+        if self._embedding is not None: found = replace(found, embedding=embedding_of(self._embedding))
         return found if self._index is None else replace(found, index=Path(self._index).absolute())
 
     def __enter__(self): return self

@@ -4,13 +4,13 @@
 
 # %% auto #0
 __all__ = ['Pattern', 'KINDS', 'NAME', 'check_pattern', 'Declared', 'Source', 'Documents', 'check_ref', 'Code', 'Records',
-           'Limits', 'Embedding', 'Profile', 'load_profile', 'find_profile']
+           'Limits', 'Embedding', 'Profile', 'load_profile', 'embedding_of', 'find_profile']
 
 # %% ../../nbs/sources/10_profile.ipynb #95df139b
 import difflib, json, os, re, tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Mapping
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from ..evidence.errors import ProfileError
 from ..evidence.text import sha256
@@ -246,6 +246,14 @@ def _checked(path: Path, data: dict) -> Profile:
     return Profile(path, read.profile.name, index, {source.id: source for source in read.source}, read.limits, read.embedding)
 
 # %% ../../nbs/sources/10_profile.ipynb #7c098f28
+def embedding_of(table: Mapping[str, Any]) -> Embedding:
+    "A table `[embedding]` that stands in no file; raises `ProfileError`"
+    try: return Embedding(**table)
+    except (ValidationError, TypeError) as failed:
+        if isinstance(failed, TypeError): raise ProfileError("[embedding]: its fields have names that are no texts") from None
+        raise ProfileError(_sentence({**failed.errors()[0], "loc": ("embedding", *failed.errors()[0]["loc"])}, {})) from None
+
+# %% ../../nbs/sources/10_profile.ipynb #00368fdd
 def find_profile(start: str|Path = ".") -> Path:
     "The nearest profile from `start` upward; raises `ProfileError` where there is none"
     start = Path(os.path.abspath(start))
