@@ -125,7 +125,8 @@ def index(profile, workers, retry, rebuild, json_):
 
 def _say_report(report, most: int = 20):
     from mimirag.evidence.packet import counted
-    click.echo(f"{counted(report.documents, 'document')}, {counted(report.passages, 'passage')}: {report.added:,} read, {report.kept:,} unchanged, {report.removed:,} removed, {report.seconds:.1f} s" + ("" if report.changed else "; nothing has changed"))
+    vectors = f", {counted(report.vectors, 'vector')} ({report.embedded:,} new)" if report.vectors else ""
+    click.echo(f"{counted(report.documents, 'document')}, {counted(report.passages, 'passage')}: {report.added:,} read, {report.kept:,} unchanged, {report.removed:,} removed{vectors}, {report.seconds:.1f} s" + ("" if report.changed else "; nothing has changed"))
     for item in report.unreadable[:most]: click.echo(f"not indexed: {one_line(f'{item.source}/{item.path}: {item.reason}')}")
     for item in report.notes[:most]: click.echo(f"note: {one_line(f'{item.source}/{item.path}: {item.note}'.removeprefix('/'))}")
     left = max(0, len(report.unreadable)-most) + max(0, len(report.notes)-most)

@@ -646,6 +646,12 @@ def test_a_word_that_cannot_be_meant_is_told(worded, defaults, words):
     (worded.plans/"title-weight.toml").write_text(TITLES.replace("defaults = {lexical = {title = 12.0, document = 0.0}}", f"defaults = {defaults}"))
     with pytest.raises(UsageError, match=words): declare("title-weight", worded)
 
+def test_a_setting_on_the_command_line_is_a_number_or_a_word():
+    from mimirag.lab_commands import _overrides
+    assert _overrides(("pipeline.documents = hybrid", "lexical.title=4"))=={"pipeline": {"documents": "hybrid"}, "lexical": {"title": 4.0}}
+    for odd in ("lexical.title=", "lexical.title=inf", "title"):
+        with pytest.raises(UsageError, match="is no setting"): _overrides((odd,))
+
 # Arms with an embedding
 
 MODEL = '{model = "hashed", batch = 8}'
@@ -656,6 +662,17 @@ def test_a_run_says_what_made_its_vectors(here):
     assert all(model.startswith("hashed (256 numbers, ") for model in made.record.sets["parts"].models.values()) and read_record(place).id==made.record.id
     promote("title-weight", here)
     assert check(here)==[]
+
+def test_an_arm_that_lost_its_vectors_failed_and_was_not_measured_by_words_alone(here, monkeypatch):
+    from mimirag.evidence.errors import SourceError
+    from mimirag.index.embed import Hashed
+    from mimirag.lab import Arm
+    def gone(self, text): raise SourceError("the model has gone")
+    if not shipped().get("hybrid", {}).get("share"): pytest.skip("words alone are searched by default")
+    monkeypatch.setattr(Hashed, "query", gone)
+    monkeypatch.setattr(Hashed, "passages", lambda self, texts: np.ones((len(texts), 256), np.float32))
+    made = quick(here.folder.parent, Arm(name="by meaning", embedding=dict(model="hashed")))
+    assert "30 failed in the candidate (SourceError: the model has gone)" in str(made) and "baseline" not in str(made).partition("failed in")[2]
 
 def test_an_embedding_is_a_part_of_the_plan_and_no_default(here):
     (here.plans/"title-weight.toml").write_text(TITLES.replace('{name = "as shipped"}', f'{{name = "as shipped", embedding = {MODEL}}}').replace('defaults = {lexical', f'embedding = {MODEL}, defaults = {{lexical'))

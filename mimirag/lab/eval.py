@@ -20,6 +20,7 @@ from .measures import STANDARD, area, measure, refusals, risk_coverage, span_val
 from .plan import Arm, check_arm, toml_kit
 from .sets import EvalSet, Targets, lay_out, read_set
 from ..index.embed import open_embedder
+from ..retrieve.hybrid import pipeline_of
 from ..retrieve.knowledge import KnowledgeBase, progress_bar
 from ..retrieve.search import terms_of
 
@@ -38,6 +39,10 @@ class BuiltSet:
     def index_bytes(self) -> int:
         "Size of the index; 0 where every source is asked live"
         return self.kb.profile.index.stat().st_size if self.kb.profile.index.exists() else 0
+
+    def pipeline(self, asked: str|None = None) -> str:
+        "The name of the pipeline that is meant, by this name or none"
+        return pipeline_of(asked, self.kb.profile.embedding is not None)
 
     @property
     def model(self) -> str:
@@ -124,7 +129,7 @@ def ask(
     "Ask one question; what the search raises, or gives back instead of a reply, becomes the answer's `error`"
     scope,began = (query.get("meta") or {}).get("scope"), time.perf_counter()
     limit = depth*ready.targets.width
-    try: reply = search(ready.kb, query["text"], limit) if search else ready.kb.search(query["text"], limit=limit, paths=f"{scope}/**" if scope else None, pipeline=pipeline)
+    try: reply = search(ready.kb, query["text"], limit) if search else ready.kb.search(query["text"], limit=limit, paths=f"{scope}/**" if scope else None, pipeline=ready.pipeline(pipeline)) # by name: then it raises where vectors fail, and does not make do with words
     except Exception as error: return Answer([], "error", 0.0, time.perf_counter()-began, error=one_line(f"{type(error).__name__}: {error}")[:500])
     seconds = time.perf_counter()-began
     if not isinstance(reply, Reply): return Answer([], "error", 0.0, seconds, error=f"the search gave back {type(reply).__name__}, where a Reply is wanted")
@@ -182,7 +187,7 @@ def report_of(ready: BuiltSet, pipeline: str|None = None, progress: bool = False
     means = lambda ids: {name: _mean(by_query[id] for id in ids if id in by_query) for name,by_query in values.items()}
     times = [answer.seconds for answer in run.answers.values()]
     errors = {id: answer.error for id,answer in run.answers.items() if answer.error}
-    return dict(set=wanted.name, pipeline=pipeline or "lexical", documents=ready.report.documents, passages=ready.report.passages, queries=len(types), answerable=len(answerable),
+    return dict(set=wanted.name, pipeline=ready.pipeline(pipeline), documents=ready.report.documents, passages=ready.report.passages, queries=len(types), answerable=len(answerable),
                 metrics=means(answerable), by_type={type: dict(queries=len(ids), **means(ids)) for type,ids in groups.items()}, outcomes=_outcomes(run.answers, set(answerable)), refusing=_refusing(run.answers, values["hit@1"]),
                 errors=errors, latency_ms=dict(p50=round(1000*_percentile(times, 0.5), 2), p95=round(1000*_percentile(times, 0.95), 2)), build_seconds=ready.report.seconds, index_bytes=ready.index_bytes, stale=stale_cases(ready))
 

@@ -108,6 +108,7 @@ def _plan_of(workspace: Workspace, name: Any) -> Path:
     if not isinstance(name, str) or not re.fullmatch(NAME, name): raise UsageError(f"{name!r} is no name of a plan")
     return workspace.plans/f"{name}.toml"
 
+# %% ../../nbs/lab/67c_gate.ipynb #d2a8e0f0
 def _misentered(before: list[dict], entry: dict[str, Any], record: Record) -> list[str]:
     "Where a run is entered as something else than it is; an earlier method of the statistics is no more to be had once a later one was used"
     found = [f"it is entered as invalid, and {record.id} is not"] if entry["decision"]=="invalid" and judge(record).decision!="invalid" else []

@@ -43,6 +43,7 @@ def digest_of(files: Iterable[tuple[str, Path]]) -> str:
         with open(path, "rb") as file: whole.update(f"{hashlib.file_digest(file, 'sha256').hexdigest()} {name}\n".encode())
     return whole.hexdigest()
 
+# %% ../../nbs/lab/60_sets.ipynb #a1bfe9c7
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     "Lines of a file, perhaps packed by xz, with their numbers, without a byte order mark"
     try:
