@@ -79,6 +79,7 @@ def put_vectors(
         for one in (rows, rejected): one.pop(id, None) # of two for one passage the later counts
         try: rows[id] = _unit(vector, dimension), bytes(key)
         except ValueError as error: rejected[id] = str(error)
+    _load(database)
     with database: # one transaction, or a part of the caller's
         drop_vectors(database, [*rows, *rejected])
         _insert(database, ((id, row) for id,(row,_) in rows.items()))
@@ -90,12 +91,12 @@ def _insert(database: Any, rows: Iterable[tuple[int, Any]]):
 
 def drop_vectors(database: Any, ids: Iterable[int]):
     "Forget the vectors of passages; raises `MissingExtra`"
-    _load(database)
     gone = [(int(id),) for id in ids]
     with database:
         before = database.total_changes()
         database.executemany("DELETE FROM embedded WHERE passage=?", gone)
         if database.total_changes()==before: return
+        _load(database)
         database.executemany("DELETE FROM vector WHERE rowid=?", gone)
         places,used = database.execute("SELECT coalesce(sum(size), 0), (SELECT count(*) FROM embedded) FROM vector_chunks").fetchone()
         if places-used > _MOST_EMPTY*places+_BLOCK: _lay_anew(database)
