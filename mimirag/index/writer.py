@@ -18,7 +18,7 @@ from ..evidence.text import Span, sha256, split_lines, text_at, text_hash
 from .postings import BYTES, Postings
 from .reader import Index, key_of, key_of_string
 from .schema import create, fingerprint
-from .vectors import drop_vectors
+from .vectors import check_vectors, drop_vectors
 from ..sources.profile import Profile
 
 # %% ../../nbs/index/33b_writer.ipynb #6797f3a0
@@ -170,6 +170,7 @@ def check_whole(database):
     if said!=["ok"]: raise BadIndex(f"the new index did not pass SQLite's integrity check ({said[0]}) and was not published; the disk may be failing")
     terms,postings = (database.execute(query).get or 0 for query in ("SELECT sum(terms) FROM chunk", f"SELECT sum(length(data))/{BYTES} FROM posting"))
     if terms!=postings: raise BadIndex(f"the new index has passages of {terms:,} terms but {postings:,} postings and was not published; run 'mimirag index --rebuild'")
+    if database.execute("SELECT 1 FROM sqlite_master WHERE name='embedded'").get: check_vectors(database)
 
 def passage_arrays(database) -> dict[str, bytes]:
     "Sizes and documents of all passages, by the passage's number: four bytes each, 0 for a number without a passage"
