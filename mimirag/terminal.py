@@ -80,6 +80,7 @@ def say_evidence(item: Evidence, full: bool, brackets: bool):
     if item.url: click.echo(f"   {one_line(item.url)}")
     text,marks,left = (item.text, item.marks, 0) if full else excerpt(item.text, item.marks)
     click.echo("\n".join(f"   │ {line}".rstrip() for line in marked(text, marks, brackets).split("\n")))
+    if item.continues: click.echo(f"   continues {item.continued}: {click.style(item.continues.id, fg='cyan')}")
     if left: click.echo(f"   └ {counted(left, 'more line')}: mimirag show {item.id}")
 
 def say_reply(reply: Reply, full: bool = False, brackets: bool = False):

@@ -40,6 +40,7 @@ class Evidence(Shown):
     parts: tuple[tuple[int, int], ...] = ()  # Lines of two passages that follow one another and were both found, the better first
     date: str|None = None                   # Day that a record is of: YYYY, YYYY-MM or YYYY-MM-DD
     alternates: tuple[Citation, ...] = ()   # Places of the same words under the same headings, for which a reply had no room
+    continues: Citation|None = None         # The passage after it, where that goes on with what is left open: a sentence, a list, a table, a block
 
     @computed_field
     @property
@@ -57,13 +58,24 @@ class Evidence(Shown):
     @property
     def lines(self) -> tuple[int, int]: return self.citation.lines
 
+    @property
+    def continued(self) -> str:
+        "Where it goes on, in words: `on page 7`, `in lines 40-52`; nothing where it does not"
+        after = self.continues
+        if after is None: return ""
+        if after.page!=self.page: return f"on page {after.page}"
+        first,last = after.lines
+        return f"in line {first}" if first==last else f"in lines {first}-{last}"
+
     @model_validator(mode="before")
     @classmethod
     def _said_by_the_citation(cls, data: Any) -> Any:
         "JSON of evidence repeats what the citation says, for readers; reading it back, the citation alone counts"
         return {name: value for name,value in data.items() if name not in ("id", "source", "path", "page", "lines")} if isinstance(data, dict) else data
 
-    def __str__(self): return visible(f"[{self.rank}] {self.citation.where}{f', {self.date}' if self.date else ''}  ({self.id})\n{self.text}")
+    def __str__(self):
+        on = f"\n(continues {self.continued}: {self.continues.id})" if self.continues else ""
+        return visible(f"[{self.rank}] {self.citation.where}{f', {self.date}' if self.date else ''}  ({self.id})\n{self.text}{on}")
 
 # %% ../../nbs/evidence/04_packet.ipynb #f60fd1ac
 def split_marks(

@@ -290,6 +290,11 @@ class Index(Texts):
         "Last lines of what passages make together with the next one, for those that make such a pair"
         return dict(self.rows("SELECT chunk, last FROM pair WHERE chunk IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),)))
 
+    def following(self, ids: Iterable[int]) -> dict[int, int]:
+        "Number of the passage after each one that is not the last of its document, whose passages have rising numbers"
+        rows = self.rows("SELECT c.id, (SELECT min(n.id) FROM chunk n WHERE n.document=c.document AND n.id>c.id) FROM chunk c WHERE c.id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),))
+        return {id: after for id,after in rows if after is not None}
+
     def pairs_of(self, document: int) -> list[Passage]:
         "All pairs of passages of a document, each as one"
         return [_passage(row) for row in self.rows(f"{_PAIR} WHERE c.document=?", (document,))]

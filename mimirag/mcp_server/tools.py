@@ -91,7 +91,7 @@ _COUNTS = dict(documents=_NUMBER, passages=_NUMBER, records=_NUMBER, unreadable=
 _FRESH = dict(freshness=_words("fresh", "stale", "gone", "unknown"))
 GIVEN = dict(
     search=_paged("outcome items", outcome=_words("found", "weak", "none", "not_searched", "degraded"), **_COUNTS, items=_list(_object("id citation source path lines", **_AT, title=_TEXT, heading=_STRINGS, label=_TEXT, date=_TEXT,
-        url=_TEXT, text=_TEXT, bytes=_NUMBER, score={"type": "number"}, **_FRESH, copies=_STRINGS))),
+        url=_TEXT, text=_TEXT, bytes=_NUMBER, score={"type": "number"}, **_FRESH, copies=_STRINGS, continues=_TEXT))),
     grep=_paged("matches complete", complete=_TRUTH, documents=_NUMBER, notes=_STRINGS, generation=_TEXT, matches=_list(_object("id citation source path line text", id=_TEXT, citation=_TEXT, source=_TEXT, path=_TEXT, page=_NUMBER, line=_NUMBER, text=_TEXT))),
     read=_object("id citation source path integrity currency first lines omitted", id=_TEXT, citation=_TEXT, source=_TEXT, path=_TEXT, page=_NUMBER, title=_TEXT, heading=_STRINGS, label=_TEXT, integrity=_TEXT, currency=_TEXT, reason=_TEXT,
         origin=_words("original", "stored copy"), first=_NUMBER, lines=_STRINGS, cited={"type": "array", "items": _NUMBER}, omitted=_NUMBER, next=_TEXT),
@@ -111,7 +111,7 @@ class Tool(NamedTuple):
 
 TOOLS = dict(
     search=Tool("Search the evidence", "Find passages about something, in documents, code and records; each comes with an id and a citation to quote. outcome says what the search was: found; weak (few of the words); none; not_searched; "
-        "degraded (something in scope could not be searched: no proof of absence). Search is by words, not by meaning: try the words that the sources would use.", Search),
+        "degraded (something in scope could not be searched: no proof of absence). continues: id of more. Search is by words, not by meaning: try the words that the sources would use.", Search),
     grep=Tool("Every line with a string", "Every line of the indexed documents and code that holds a string exactly, for identifiers, error messages and numbers. complete says whether these are all.", Grep),
     read=Tool("Read around a citation, or a file", "A citation in its surroundings, or lines of a file by source and path, from the original file. next gives the lines to ask for to go on.", Read),
     resolve=Tool("Check citations", "Check citations against the original bytes, now. integrity: whether the words are there in the cited version; currency: whether the source has moved on (relocated gives the new place). Marked as an error unless all are verified and current.", Resolve),

@@ -25,6 +25,7 @@ from ..index.reader import Index, IndexedSource, Passage
 from ..index.names import name_terms
 from ..index.words import Marker, Term, query_terms
 from .hybrid import PIPELINES, REACH, Near, join, near_to
+from .continues import continued
 from .neighbours import united
 from .refs import Refs, definitions_first
 from .outcome import Judgement, calibration_for, judged
@@ -190,7 +191,7 @@ def freshness(profile: Profile, passage: Passage, now: str|None = None) -> str:
     except SourceError: return "unknown"
 
 # %% ../../nbs/retrieve/42_search.ipynb #67a400f8
-def _evidence(profile: Profile, passage: Passage, text: str, label: str|None, hit: Hit, rank: int, terms: list[Term], marker: Marker, fresh: dict[int, str], now: dict[str, str], alternates: tuple[Citation, ...], channels: dict[str, Channel]) -> Evidence:
+def _evidence(profile: Profile, passage: Passage, text: str, label: str|None, hit: Hit, rank: int, terms: list[Term], marker: Marker, fresh: dict[int, str], now: dict[str, str], alternates: tuple[Citation, ...], channels: dict[str, Channel], continues: Citation|None) -> Evidence:
     citation = passage.cite(text_hash(text))
     found = marker(text)
     around = marker.surfaces("\n".join([passage.title, *passage.heading]))
@@ -200,7 +201,7 @@ def _evidence(profile: Profile, passage: Passage, text: str, label: str|None, hi
     return Evidence(citation=citation, text=text, title=passage.title or passage.path, heading=passage.heading, label=label, anchor=passage.anchor, rank=rank, score=_score(hit),
                     url=permalink(citation, template, text, passage.anchor) if template else None, channels=channels or {"lexical": Channel(rank=rank, score=_score(hit))},
                     terms=tuple(surface for surface in surfaces if surface in around or surface in inside),
-                    marks=tuple((start, end) for start,end,_ in found), freshness=fresh[passage.document], alternates=alternates, parts=passage.parts)
+                    marks=tuple((start, end) for start,end,_ in found), freshness=fresh[passage.document], alternates=alternates, parts=passage.parts, continues=continues)
 
 def _score(hit: Hit) -> float: return float(f"{hit.score:.9g}") # what differs in the last places differs by the history of the index only
 
@@ -307,10 +308,11 @@ def search(
     groups = [hits[:MOST_ALTERNATES+1] for hits in groups]
     marker,fresh,now = Marker(terms), {}, {id: view.refs.now(id)[0] for id in sources if view.profile.sources[id].kind=="code"}
     texts = view.index.texts(passages[hit.passage] for hits in groups for hit in hits)
+    after = continued(view.index, [passages[hit.passage] for hit,*_ in groups], {id: words for id,(words,_) in texts.items()})
     items = []
     for rank,(hit,*others) in enumerate(groups, 1):
         alternates = tuple(passages[other.passage].cite(text_hash(texts[other.passage][0])) for other in others)
-        items.append(_evidence(view.profile, passages[hit.passage], *texts[hit.passage], hit, rank, terms, marker, fresh, now, alternates, channels.get(hit.passage, {})))
+        items.append(_evidence(view.profile, passages[hit.passage], *texts[hit.passage], hit, rank, terms, marker, fresh, now, alternates, channels.get(hit.passage, {}), after.get(hit.passage)))
     if terms and not items and scope.unreadable:
         scope = scope.model_copy(update=dict(notes=(*scope.notes, f"{counted(scope.unreadable, 'file')} in scope could not be read, so this is no proof of absence; 'mimirag status --unreadable' lists them")))
     judgement = judged(calibration_for(view.profile.index), items, terms, rarity(view.index, terms), tenth) if items else None
