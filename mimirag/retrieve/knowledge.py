@@ -27,6 +27,7 @@ from .quotes import bare_quote
 from .reading import add_footer, export, read_original, read_stored
 from .resolver import Resolver
 from .mixed import search_all
+from .rerank import Reranks, looked_at, open_reranker
 from .search import Request, View, request, search
 from .shelf import Report, Shelves
 from .status import status_of
@@ -61,6 +62,7 @@ class Opened:
         self._lock = threading.RLock()
         self._stamp,self._profile,self._view,self._resolver = self._now(), self._load(), None, None
         self._embedder: Embedder|None = None
+        self._reranker: Reranks|None = None
 
     def _load(self) -> Profile:
         found = load_profile(self._file)
@@ -100,7 +102,7 @@ class Opened:
         with damage_told(view.index): yield view
 
     def _searched(self, asked: Request) -> Reply:
-        with self._view_now() as view: return search(view, asked, self._embed)
+        with self._view_now() as view: return looked_at(lambda wider: search(view, wider, self._embed), asked, self._second_look())
 
     def _embed(self) -> Embedder|None:
         "What makes vectors of questions, opened when it is needed for the first time"
@@ -111,6 +113,11 @@ class Opened:
     def warm(self):
         "Load what makes vectors of questions, where the profile declares it, so that the first question does not wait; raises `MimiRAGError`"
         if (embedder := self._embed()) is not None: embedder.query("a")
+
+    def _second_look(self) -> Reranks|None:
+        with self._lock:
+            if self._reranker is None: self._reranker = open_reranker(self.profile)
+            return self._reranker
 
     def _checker(self) -> Resolver:
         with self._lock:
@@ -124,7 +131,7 @@ class Opened:
         "Let go of the index, of stores and of workers; the next question opens them again"
         with self._lock:
             if self._resolver is not None: self._resolver.close()
-            self._view = self._resolver = self._embedder = None
+            self._view = self._resolver = self._embedder = self._reranker = None
 
 # %% ../../nbs/retrieve/46_knowledge.ipynb #d0934c3c
 class Asked(Opened):

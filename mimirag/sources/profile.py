@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Pattern', 'KINDS', 'NAME', 'check_pattern', 'Declared', 'Source', 'Documents', 'check_ref', 'Code', 'Records',
-           'Limits', 'Embedding', 'Profile', 'load_profile', 'embedding_of', 'find_profile']
+           'Limits', 'Embedding', 'Reranker', 'Profile', 'load_profile', 'embedding_of', 'find_profile']
 
 # %% ../../nbs/sources/10_profile.ipynb #95df139b
 import difflib, json, os, re, tomllib
@@ -147,6 +147,17 @@ class Embedding(Declared):
     seconds: float = Field(60.0, gt=0, le=3_600)             # Time that an endpoint has for an answer
     threads: int = Field(0, ge=0, le=1024)                   # For passages; 0 for one to a processor
 
+def _check_model(model: str) -> str:
+    if model!="words" and "/" not in model: raise ValueError(f"{model!r} is neither \"words\" nor a folder; a folder is written with a '/', as in \"models/{model}\"")
+    return model
+
+class Reranker(Declared):
+    "`[reranker]`: what puts the best passages in order once more; without it, the order of the search stands"
+    model: Annotated[str, AfterValidator(_check_model)] = Field(max_length=400) # `words`, which needs no model, or the folder of a cross-encoder (with a `/`, relative to the profile)
+    items: int = Field(20, ge=2, le=200)                     # Passages that are looked at
+    seconds: float = Field(5.0, gt=0, le=600)                # Time that a model has for them
+    threads: int = Field(1, ge=1, le=1024)                   # For a model
+
 class _Table(Declared):
     name: str = Field("mimirag", min_length=1, max_length=200)
     index: str = Field("mimirag.sqlite", min_length=1)
@@ -155,10 +166,11 @@ class _File(Declared):
     profile: _Table = _Table()
     limits: Limits = Limits()
     embedding: Embedding|None = None
+    reranker: Reranker|None = None
     source: list[Annotated[Documents|Code|Records, Field(discriminator="kind")]] = Field(min_length=1)
 
 # %% ../../nbs/sources/10_profile.ipynb #ad20e843
-_TABLES = {"profile": _Table, "limits": Limits, "embedding": Embedding, "source": Source}
+_TABLES = {"profile": _Table, "limits": Limits, "embedding": Embedding, "reranker": Reranker, "source": Source}
 
 def _allowed(table: str, kind: str) -> list[str]: return list(KINDS.get(kind, _TABLES[table]).model_fields)
 
@@ -170,7 +182,7 @@ def _sentence(error: dict, data: dict) -> str:
         number,*rest = rest
         tag,rest = (rest[0], rest[1:]) if rest and rest[0] in KINDS else ("", rest) # pydantic names the kind on the way to the field
         where = f"[[source]] {number+1}" + (f" (id {found!r})" if isinstance(found := _at(data, "source", number, "id"), str) else "")
-    if table not in _TABLES: return f"[{table}] is unknown; allowed: [profile], [limits], [embedding], [[source]]"
+    if table not in _TABLES: return f"[{table}] is unknown; allowed: [profile], [limits], [embedding], [reranker], [[source]]"
     name = rest[0] if rest else ""
     at = f'{where}, field "{name}"' if name else where
     given,kind = error["input"],error["type"]
@@ -209,6 +221,7 @@ class Profile:
     sources: dict[str, Source] # By id, in the order of the file
     limits: Limits = field(default_factory=Limits)
     embedding: Embedding|None = None
+    reranker: Reranker|None = None
 
     def root(self, source: str) -> Path:
         "Folder of a source of documents, or of the repository of one of code, absolute"
@@ -243,7 +256,7 @@ def _checked(path: Path, data: dict) -> Profile:
     twice = next((id for id in ids if ids.count(id) > 1), None)
     if twice: raise ProfileError(f'{path}: [[source]] {ids.index(twice, ids.index(twice)+1)+1}, field "id": {twice!r} is taken by another source; each id stands once')
     index = Path(os.path.realpath(path.parent / os.path.expanduser(read.profile.index))) # where a link leads, not the link, is replaced by a build
-    return Profile(path, read.profile.name, index, {source.id: source for source in read.source}, read.limits, read.embedding)
+    return Profile(path, read.profile.name, index, {source.id: source for source in read.source}, read.limits, read.embedding, read.reranker)
 
 # %% ../../nbs/sources/10_profile.ipynb #7c098f28
 def embedding_of(table: Mapping[str, Any]) -> Embedding:
