@@ -54,11 +54,13 @@ def _evidence_card(item: Evidence) -> str:
     stale = f"<b>{item.freshness}</b>: the file is no longer what was indexed" if item.freshness in ("stale", "gone") else ""
     label = f"printed page “{safe(item.label)}”" if item.label else ""
     also = f"also in {safe('; '.join(other.where for other in item.alternates[:3]))}{' and others' if len(item.alternates) > 3 else ''}" if item.alternates else ""
+    near = "; ".join(f"{safe(each.citation.where)} <code>{safe(each.difference)}</code>" for each in item.similar[:3])
+    near = f"nearly the same: {near}{' and others' if len(item.similar) > 3 else ''}" if near else ""
     link = f'<a href="{safe(item.url)}">open</a>' if item.url and item.url.startswith(("https://", "http://")) else ""
     why = f"found by {', '.join(map(safe, item.terms))}" if item.terms else ""
     on = f"continues {item.continued}: <code>{item.continues.id}</code>" if item.continues else ""
     scores = ", ".join(f"{safe(name)} rank {channel.rank}, score {channel.score:.4g}" for name,channel in item.channels.items())
-    return _card(f"{item.rank}. {_path(item.title, *item.heading)}", _small(safe(item.citation.where), safe(item.date or ""), also, label, stale, link) + f"<pre>{marked(item.text, item.marks)}</pre>" + _small(f"<code>{item.id}</code>", on, why, scores),
+    return _card(f"{item.rank}. {_path(item.title, *item.heading)}", _small(safe(item.citation.where), safe(item.date or ""), also, near, label, stale, link) + f"<pre>{marked(item.text, item.marks)}</pre>" + _small(f"<code>{item.id}</code>", on, why, scores),
                  kind="so" if stale else "")
 
 @html_of.register

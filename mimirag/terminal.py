@@ -77,6 +77,8 @@ def say_evidence(item: Evidence, full: bool, brackets: bool):
     click.echo(f"   {one_line(item.citation.where)}{label}{f', {one_line(item.date)}' if item.date else ''}  {click.style(item.id, fg='cyan')}  score {item.score:.4g}")
     for other in item.alternates[:3]: click.echo(f"   also {one_line(other.where)}  {click.style(other.id, fg='cyan')}")
     if len(item.alternates) > 3: click.echo(f"   and in {counted(len(item.alternates)-3, 'more place')} (--json lists them)")
+    for near in item.similar[:3]: click.echo(f"   nearly the same: {one_line(near.citation.where)}  {one_line(near.difference)}  {click.style(near.citation.id, fg='cyan')}")
+    if len(item.similar) > 3: click.echo(f"   and nearly so in {counted(len(item.similar)-3, 'more place')} (--json lists them)")
     if item.url: click.echo(f"   {one_line(item.url)}")
     text,marks,left = (item.text, item.marks, 0) if full else excerpt(item.text, item.marks)
     click.echo("\n".join(f"   │ {line}".rstrip() for line in marked(text, marks, brackets).split("\n")))

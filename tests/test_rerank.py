@@ -2,7 +2,7 @@
 import json, time
 import pytest
 import mimirag
-from mimirag.evidence.errors import MissingExtra, MimiRAGError, ProfileError, SourceError
+from mimirag.evidence.errors import MissingExtra, ProfileError, SourceError
 from mimirag.retrieve import rerank
 from mimirag.sources.profile import Reranker, load_profile
 

@@ -109,7 +109,7 @@ class Answer:
 
 def _ranking(items: Iterable[Evidence], targets: Targets|CaseTargets, query: str, depth: int) -> list[str]:
     "Ids in order of their first passage; in a set, copies of a passage stand for their own documents"
-    copies = lambda item: (item.model_copy(update=dict(citation=other)) for other in item.alternates) if targets.copies else ()
+    copies = lambda item: (item.model_copy(update=dict(citation=other)) for other in (*item.alternates, *(near.citation for near in item.similar))) if targets.copies else ()
     places = (place for item in items for place in (item, *copies(item)))
     return list(dict.fromkeys(id for place in places for id in targets.ids(place, query)))[:depth]
 

@@ -69,11 +69,13 @@ def _passage(desk: Desk, item: Evidence) -> Item:
     text,shown = _text(item.text, desk.budget)
     heading = list(dict.fromkeys(part for part in item.heading if part))
     fields = dict(desk.given(item.citation), **_where(item.citation), **_there(title=item.title, heading=heading, label=item.label, date=item.date, url=item.url), **text, score=item.score, freshness=item.freshness,
-                  **_there(copies=[desk.given(other)["id"] for other in item.alternates[:10]], continues=desk.given(item.continues)["id"] if item.continues else None))
+                  **_there(copies=[desk.given(other)["id"] for other in item.alternates[:10]], continues=desk.given(item.continues)["id"] if item.continues else None,
+                           similar=[f"{desk.given(near.citation)['id']} {near.difference}" for near in item.similar[:10]]))
     stale = dict(stale=" (the file has changed since it was indexed)", gone=" (the file is gone)").get(item.freshness, "")
+    near = "".join(f"\nnearly the same: {one_line(each.citation.where)} {one_line(each.difference)} ({each.citation.id})" for each in item.similar[:3])
     on = f"\n(continues {item.continued}: {item.continues.id})" if item.continues else ""
     about = " › ".join(dict.fromkeys(one_line(part) for part in (item.title, *heading) if part))
-    return Item(fields, f"[{item.rank}] {item.id}{stale}\n"+fenced(f"{one_line(item.citation.where)}{f', {item.date}' if item.date else ''}\n{about}\n\n{shown}")+on)
+    return Item(fields, f"[{item.rank}] {item.id}{stale}\n"+fenced(f"{one_line(item.citation.where)}{f', {item.date}' if item.date else ''}\n{about}{near}\n\n{shown}")+on)
 
 def search(desk: Desk, asked: Asked) -> Answer:
     kb,name = desk.kb, digest_of("search", asked.model_dump())

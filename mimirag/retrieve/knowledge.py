@@ -21,6 +21,7 @@ from ..index.damage import damage_told
 from ..index.embed import Embedder, open_embedder
 from ..index.reader import Index
 from ..index.grep import Wanted
+from .copies import without_copies
 from .find_quote import Quotation, find_quote, with_quoted_records
 from .lines import cite_lines, grep
 from .quotes import bare_quote
@@ -102,7 +103,7 @@ class Opened:
         with damage_told(view.index): yield view
 
     def _searched(self, asked: Request) -> Reply:
-        with self._view_now() as view: return looked_at(lambda wider: search(view, wider, self._embed), asked, self._second_look())
+        with self._view_now() as view: return without_copies(lambda more: looked_at(lambda wider: search(view, wider, self._embed), more, self._second_look()), asked)
 
     def _embed(self) -> Embedder|None:
         "What makes vectors of questions, opened when it is needed for the first time"
