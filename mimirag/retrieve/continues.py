@@ -18,6 +18,8 @@ from ..index.reader import Index, Passage
 _ENDED = re.compile(r"""[.!?…;。！？؟](?:["'”’»)\]*_`]|\[\d+\])*$""")
 _BROKEN = re.compile(r"(?:[,(、，]|[^\W\d_]-)$")
 _ITEM = re.compile(r"(?:[•‣●▪◦]|[*+–-]\s|(?:[2-9]|[1-9]\d)[.)]\s|[b-h][.)]\s)") # a first number or letter begins a list, another goes on with it
+_GAP = re.compile(r"\S {2,}\S|(?:\. ?){4}")
+_LEAST_FULL = 48 # characters; a shorter line may be a heading, or of a list of names
 _WORD = re.compile(r"[^\W\d_]+")
 _FENCE = re.compile(r"^\s*(?:```|~~~)", re.MULTILINE)
 
@@ -26,8 +28,8 @@ def _small(line: str) -> bool:
     return bool(found := re.match(r"""["'“‘«(\[]*([^\W\d_]{1,2})""", line)) and found[1].islower()
 
 def _full(line: str, beside: Sequence[str]) -> bool:
-    "Whether a line of several words is about as long as the longest beside it: it was broken for want of room"
-    return len(_WORD.findall(line)) >= 6 and len(beside) > 2 and len(line) >= 0.85*max(map(len, beside))
+    "Whether a line of running text is about as long as the longest beside it: it was broken for want of room; gaps and dots are those of tables"
+    return len(line) >= _LEAST_FULL and len(_WORD.findall(line)) >= 6 and not _GAP.search(line) and len(beside) > 2 and len(line) >= 0.85*max(map(len, beside))
 
 def _open_sentence(before: list[str], after: list[str]) -> bool:
     last,first = before[-1].strip(), after[0].strip()
