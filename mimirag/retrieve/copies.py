@@ -47,8 +47,10 @@ def difference(one: Evidence, two: Evidence) -> str:
 # %% ../../nbs/retrieve/42c_copies.ipynb #2c1eefb7
 NEARLY = 0.0 # a default: share of words that two passages have in common to be nearly the same; 0 for never
 
-def _paths_say_the_same(one: Evidence, two: Evidence, marker: Marker) -> bool:
-    return one.path==two.path or marker.surfaces(f"{one.source} {one.path}")==marker.surfaces(f"{two.source} {two.path}")
+def _paths_say_the_same(one: Evidence, two: Evidence, query: str) -> bool:
+    if one.path==two.path: return True
+    marker = Marker(terms_of(query)[1])
+    return marker.surfaces(f"{one.source} {one.path}")==marker.surfaces(f"{two.source} {two.path}")
 
 def _under(item: Evidence, better: Evidence) -> tuple[Similar, ...]:
     "What a better passage says of one that goes under it, and of its copies"
@@ -57,7 +59,7 @@ def _under(item: Evidence, better: Evidence) -> tuple[Similar, ...]:
 
 def collapsed(
     items: Sequence[Evidence],
-    marker: Marker,          # Of the question
+    query: str,
     nearly: float,           # Share of words that are the same
     across: bool = True,     # Whether passages of different documents go under one another
 ) -> list[Evidence]:         # With their new ranks
@@ -66,10 +68,11 @@ def collapsed(
     alike = lambda one, two: min(len(one), len(two)) >= nearly*max(len(one), len(two)) and len(one & two) >= nearly*len(one | two)
     under: dict[int, tuple[Similar, ...]] = {}
     for n,item in enumerate(items):
-        same = lambda m: (across or (item.source, item.path)==(items[m].source, items[m].path)) and set(item.terms)==set(items[m].terms) and _paths_say_the_same(item, items[m], marker) and not asked_about(items[m], item)
+        same = lambda m: (across or (item.source, item.path)==(items[m].source, items[m].path)) and set(item.terms)==set(items[m].terms) and _paths_say_the_same(item, items[m], query) and not asked_about(items[m], item)
         better = next((m for m in kept if alike(words[m], words[n]) and same(m)), None)
         if better is None: kept.append(n)
         else: under[better] = under.get(better, ())+_under(item, items[better])
+    if not under: return list(items)
     return [items[n].model_copy(update=dict(rank=rank, similar=under.get(n, ()))) for rank,n in enumerate(kept, 1)]
 
 # %% ../../nbs/retrieve/42c_copies.ipynb #d06b845b
@@ -84,9 +87,10 @@ def without_copies(
     nearly = _nearly() if nearly is None else nearly
     reply = search(asked)
     if not nearly: return reply
-    marker,across = Marker(terms_of(asked.query)[1]), not (asked.paths or asked.sources)
-    items = collapsed(reply.items, marker, nearly, across)
-    if len(items) < len(reply.items)==asked.limit:
+    across = not (asked.paths or asked.sources)
+    items = collapsed(reply.items, reply.query, nearly, across)
+    if len(items)==len(reply.items): return reply
+    if len(reply.items)==asked.limit:
         reply = search(replace(asked, limit=min(1_000, 3*asked.limit)))
-        items = collapsed(reply.items, marker, nearly, across)
+        items = collapsed(reply.items, reply.query, nearly, across)
     return reply.model_copy(update=dict(items=tuple(items[:asked.limit])))
