@@ -1,15 +1,14 @@
 "From a profile with an embedding to a reply: builds that keep vectors, models that change, and what happens without them"
-import json, os, shutil, signal, sqlite3, subprocess, sys, textwrap, time
+import json, os, signal, sqlite3, subprocess, sys, textwrap
 from contextlib import closing
 import numpy as np, pytest
 from mimirag.evidence.errors import BadIndex, MissingExtra, ProfileError, SourceError, UsageError
 from mimirag.index import vectors as vectors_module
-from mimirag.index.embed import Hashed, Model
+from mimirag.index.embed import Hashed
 from mimirag.index.reader import Index
 from mimirag.index.vectors import Vectors
 from mimirag.retrieve import knowledge as knowledge_module
 from mimirag.index import build as build_module
-from mimirag.retrieve.knowledge import KnowledgeBase
 from mimirag.sources.defaults import trying
 
 EMBEDDING = '[embedding]\nmodel = "hashed"'

@@ -6,13 +6,13 @@
 __all__ = ['Model', 'Embedder', 'Hashed', 'Local', 'Endpoint', 'open_embedder']
 
 # %% ../../nbs/index/38b_embed.ipynb #1f3d4993
-import hashlib, json, os, re
+import hashlib, json, os, re, time
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
-from ..evidence.errors import MissingExtra, ProfileError, SourceError
+from ..evidence.errors import MissingExtra, SourceError
 from ..evidence.text import sha256
 from ..sources.profile import Embedding, Profile
 
@@ -78,28 +78,43 @@ def _file_digest(path: str, state: tuple) -> str:
     with open(path, "rb") as file: return hashlib.file_digest(file, "sha256").hexdigest()
 
 def _digest(folder: Path) -> str:
-    "SHA-256 over names and contents of a model's files"
+    "SHA-256 over names and contents of a model's files; raises `SourceError`"
     parts = []
-    for path in _files(folder):
-        info = path.stat()
-        parts.append(f"{_file_digest(os.fspath(path), (info.st_mtime_ns, info.st_size, info.st_ino))} {path.relative_to(folder).as_posix()}")
-    return sha256("\n".join(parts).encode())
+    try:
+        for path in _files(folder):
+            info = path.stat()
+            parts.append(f"{_file_digest(os.fspath(path), (info.st_mtime_ns, info.st_size, info.st_ino))} {path.relative_to(folder).as_posix()}")
+    except OSError as error: raise SourceError(f"{error.filename}: it is part of a model and cannot be read ({error.strerror}); put the model there again") from None
+    return sha256("\n".join(parts).encode("utf-8", "surrogateescape"))
 
-def _setting(path: Path) -> Any:
-    try: return json.loads(path.read_text("utf-8"))
+def _setting(path: Path, kind: type) -> Any:
+    "What one of a model's files says, `None` where it is not there; raises `SourceError`"
+    try: found = json.loads(path.read_text("utf-8"))
     except FileNotFoundError: return None
-    except (OSError, ValueError) as error: raise SourceError(f"{path}: it is part of a model and cannot be read ({type(error).__name__}); put the model there again") from None
+    except (OSError, ValueError, RecursionError) as error: raise SourceError(f"{path}: it is part of a model and cannot be read ({type(error).__name__}); put the model there again") from None
+    if not isinstance(found, kind): raise SourceError(f"{path}: it is part of a model and does not say what such a file says; put the model there again")
+    return found
+
+def _modules(folder: Path) -> list[str]:
+    "Folders of the parts of a model, below its own; raises `SourceError` for parts that its fingerprint would not name, or that are its own code"
+    found = []
+    for module in _setting(folder/"modules.json", list) or ():
+        path,kind = (module.get("path", ""), module.get("type")) if isinstance(module, dict) else (None, None)
+        if not isinstance(path, str) or not isinstance(kind, str): raise SourceError(f"{folder/'modules.json'}: it does not say what the parts of the model are; put the model there again")
+        if not kind.startswith("sentence_transformers."): raise SourceError(f"{folder}: the model brings code of its own ({kind}), which is not run; name another under [embedding] model")
+        if "\0" in path or not (folder/path).resolve().is_relative_to(folder.resolve()) or set(Path(path).parts) & set(_ELSEWHERE): raise SourceError(f"{folder}: a part of the model lies elsewhere ({path}); put all of it into one folder")
+        found.append(path)
+    return found
 
 def _of_folder(folder: Path) -> tuple[int, dict[str, str]]:
     "Dimension and own prefixes of a model, by its files; raises `SourceError`"
-    modules,config = _setting(folder/"modules.json"), _setting(folder/"config.json")
-    if modules is None and config is None: raise SourceError(f"{folder}: there is no model in this folder (no modules.json, no config.json); name the folder of a sentence-transformers model under [embedding] model")
+    modules,config = _modules(folder), _setting(folder/"config.json", dict)
+    if not modules and config is None: raise SourceError(f"{folder}: there is no model in this folder (no modules.json, no config.json); name the folder of a sentence-transformers model under [embedding] model")
     size = next((config[key] for key in ("hidden_size", "dim", "d_model") if key in (config or {})), 0)
-    for module in modules or ():
-        own = _setting(folder/module.get("path", "")/"config.json") or {} if module.get("path") else {}
-        size = own.get("out_features") or own.get("word_embedding_dimension") or own.get("embedding_dimension") or size
-    if not isinstance(size, int) or size < 1: raise SourceError(f"{folder}: the model's files do not say how many numbers its vectors have; name the folder of a sentence-transformers model")
-    return size, (_setting(folder/"config_sentence_transformers.json") or {}).get("prompts") or {}
+    for own in (_setting(folder/module/"config.json", dict) or {} for module in modules if module): size = own.get("out_features") or own.get("word_embedding_dimension") or own.get("embedding_dimension") or size
+    if type(size) is not int or size < 1: raise SourceError(f"{folder}: the model's files do not say how many numbers its vectors have; name the folder of a sentence-transformers model")
+    prompts = (_setting(folder/"config_sentence_transformers.json", dict) or {}).get("prompts")
+    return size, {name: text for name,text in prompts.items() if isinstance(text, str)} if isinstance(prompts, dict) else {}
 
 # %% ../../nbs/index/38b_embed.ipynb #ddf7aa6f
 class Local:
@@ -108,16 +123,12 @@ class Local:
         self._folder,self._asked = Path(folder), asked
         if not self._folder.is_dir(): raise SourceError(f"{folder}: there is no such folder; [embedding] model names the folder of a model, or an installed package that carries one")
         dimension,own = _of_folder(self._folder)
-        self._loading = Lock()
+        self._alone = Lock() # its tokenizer works for one thread at a time
         given = lambda asked, *names: asked if asked is not None else next((own[name] for name in names if name in own), "")
         self.model = Model(name, dimension, _digest(self._folder), given(asked.query_prefix, "query"), given(asked.passage_prefix, "document", "passage"), asked.normalise)
 
-    @property
-    def _encoder(self) -> Any:
-        with self._loading: return self._loaded
-
     @cached_property
-    def _loaded(self) -> Any:
+    def _encoder(self) -> Any:
         os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
         try: from sentence_transformers import SentenceTransformer
         except ImportError as error: raise MissingExtra(f"the model {self.model.name} needs sentence-transformers ({error}); run: pip install 'mimirag[dense]'") from None
@@ -126,10 +137,12 @@ class Local:
             except Exception as error: raise SourceError(f"{self._folder}: the model cannot be loaded ({type(error).__name__}: {error}); put it there again, or name another under [embedding] model") from None
 
     def _encode(self, texts: list[str], threads: int) -> Any:
-        import numpy as np, torch
-        encoder = self._encoder
-        if torch.get_num_threads()!=threads: torch.set_num_threads(threads)
-        made = encoder.encode([_plain(text) for text in texts], batch_size=self._asked.batch, normalize_embeddings=self.model.normalise, show_progress_bar=False, convert_to_numpy=True, prompt="")
+        import numpy as np
+        with self._alone:
+            encoder = self._encoder
+            import torch
+            if torch.get_num_threads()!=threads: torch.set_num_threads(threads)
+            made = encoder.encode([_plain(text) for text in texts], batch_size=self._asked.batch, normalize_embeddings=self.model.normalise, show_progress_bar=False, convert_to_numpy=True, prompt="")
         if made.shape[1:]!=(self.model.dimension,): raise SourceError(f"{self._folder}: the model makes vectors of {made.shape[-1]:,} numbers, its files say {self.model.dimension:,}; put it there again")
         return np.ascontiguousarray(made, np.float32)
 
@@ -138,7 +151,11 @@ class Local:
         if not texts: return np.zeros((0, self.model.dimension), np.float32)
         return self._encode([self.model.passage_prefix+text for text in texts], self._asked.threads or os.cpu_count() or 1)
 
-    def query(self, text: str) -> Any: return self._encode([self.model.query_prefix+text], 1)[0]
+    def query(self, text: str) -> Any:
+        import numpy as np
+        made = self._encode([self.model.query_prefix+text], 1)[0]
+        if not np.isfinite(made).all() or not made.any(): raise SourceError(f"{self._folder}: the model makes no usable numbers of a question; put it there again, or name another under [embedding] model")
+        return made
 
 _MOST_CHARS = 100_000 # of a text; no model looks further
 
@@ -150,7 +167,6 @@ from contextlib import contextmanager
 @contextmanager
 def _quiet():
     "No bars and no advice of libraries while a model is loaded"
-    import logging
     from transformers.utils import logging as talk
     shown,level = talk.is_progress_bar_enabled(), talk.get_verbosity()
     talk.disable_progress_bar()
@@ -165,66 +181,104 @@ _TRIES = 4           # of a request
 _MOST_BYTES = 2**26  # of an answer
 _AGAIN = (408, 409, 429, 500, 502, 503, 504)
 
-class _Busy(Exception): "Worth another try"
+class _Busy(Exception):
+    "Worth another try"
+    def __init__(self, what: str, wait: float = 0.0):
+        super().__init__(what)
+        self.wait = wait # Seconds that the server asks for
+
+def _odd(asked: Embedding, what: str) -> SourceError: return SourceError(f"{asked.url}: the endpoint for embeddings cannot be used: {what}; look at [embedding] url and model")
+
+def _lacking(error: ImportError) -> MissingExtra: return MissingExtra(f"an endpoint for embeddings needs httpx2 and tenacity ({error}); run: pip install 'mimirag[endpoint]'")
+
+def _key(asked: Embedding) -> dict[str, str]:
+    "The header with the key, where the profile names one; raises `SourceError`"
+    key = os.environ.get(asked.key_env or "", "").strip()
+    if not (key.isascii() and key.isprintable()): raise _odd(asked, f"the key in ${asked.key_env} holds characters that cannot be sent")
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+def _unwanted(asked: Embedding, status: int) -> SourceError:
+    key = f"; is the key in ${asked.key_env} right?" if asked.key_env else "; if it wants a key, name the environment variable that has it under [embedding] key_env"
+    return _odd(asked, f"it answers {status}"+(key if status in (401, 403) else ""))
+
+# %% ../../nbs/index/38b_embed.ipynb #c8c54da3
+def _once(asked: Embedding, texts: list[str]) -> Any:
+    "Vectors of texts by one request; raises `_Busy`, `SourceError` or `MissingExtra`"
+    try: import httpx2
+    except ImportError as error: raise _lacking(error) from None
+    late,until,headers = f"it did not answer within {asked.seconds:g} seconds", time.monotonic()+asked.seconds, {"Accept-Encoding": "identity", **_key(asked)}
+    body = dict(model=asked.model, input=texts, encoding_format="float")
+    try:
+        with httpx2.Client(timeout=asked.seconds, follow_redirects=False, trust_env=False) as client, client.stream("POST", asked.url.rstrip("/")+"/embeddings", json=body, headers=headers) as answer:
+            wait = answer.headers.get("Retry-After", "").strip()
+            if answer.status_code in _AGAIN: raise _Busy(f"it answers {answer.status_code}", float(wait) if wait.isascii() and wait.isdigit() and len(wait) < 7 else 0.0)
+            if answer.status_code!=200: raise _unwanted(asked, answer.status_code)
+            data = bytearray()
+            for part in answer.iter_raw(): # as it was sent: what unpacks to gigabytes is not unpacked
+                data += part
+                if len(data) > _MOST_BYTES: raise _odd(asked, "its answer is too long")
+                if time.monotonic() > until: raise _Busy(late)
+    except httpx2.TimeoutException: raise _Busy(late) from None
+    except httpx2.HTTPError as error: raise _Busy(f"it cannot be reached ({type(error).__name__})") from None
+    except (httpx2.InvalidURL, UnicodeError): raise _odd(asked, "this is no address") from None
+    return _read(asked, bytes(data), len(texts))
+
+def _numbers(row: Any) -> Any:
+    import numpy as np
+    if not isinstance(row, list) or not row or not all(type(value) in (int, float) for value in row): raise TypeError
+    with np.errstate(over="ignore"): made = np.array(row, np.float64).astype(np.float32)
+    if not np.isfinite(made).all(): raise ValueError
+    return made
+
+def _read(asked: Embedding, data: bytes, number: int) -> Any:
+    "Vectors from the server's answer, by their `index`; raises `SourceError`"
+    import numpy as np
+    try:
+        found = json.loads(data)["data"]
+        rows = {row["index"]: _numbers(row["embedding"]) for row in found}
+        if len(found)!=number: raise ValueError
+        return np.stack([rows[at] for at in range(number)])
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError): raise _odd(asked, f"its answer is not {number} vector{'' if number==1 else 's'} of numbers, all of one length") from None
+
+# %% ../../nbs/index/38b_embed.ipynb #d52f99ad
+def _ask(asked: Embedding, texts: list[str]) -> Any:
+    "Vectors of texts, in their order; raises `SourceError` or `MissingExtra`"
+    try: import tenacity
+    except ImportError as error: raise _lacking(error) from None
+    pause = tenacity.wait_random_exponential(0.2, 5)
+    tries = tenacity.Retrying(stop=tenacity.stop_after_attempt(_TRIES) | tenacity.stop_before_delay(asked.seconds), wait=lambda state: max(pause(state), state.outcome.exception().wait),
+                              retry=tenacity.retry_if_exception_type(_Busy), reraise=True)
+    try: return tries(_once, asked, texts)
+    except _Busy as error:
+        times = tries.statistics["attempt_number"]
+        raise _odd(asked, f"{error}"+(f", {times} times" if times > 1 else "")+(f", and asks to wait {error.wait:,.0f} seconds" if error.wait else "")) from None
 
 class Endpoint:
     "Asks a server that speaks OpenAI's protocol for embeddings"
-    def __init__(self, asked: Embedding): self._asked,self._dimension = asked, None
+    def __init__(self, asked: Embedding): self._asked = asked
 
     @cached_property
     def model(self) -> Model: # its dimension is known when it has made a vector
-        size = len(self._ask(["a"])[0])
+        size = _ask(self._asked, ["a"]).shape[1]
         return Model(self._asked.model, size, self._asked.url, self._asked.query_prefix or "", self._asked.passage_prefix or "", self._asked.normalise)
 
     def passages(self, texts: list[str]) -> Any:
         import numpy as np
-        model,made = self.model, []
-        for at in range(0, len(texts), self._asked.batch): made += self._ask([_plain(model.passage_prefix+text) or " " for text in texts[at:at+self._asked.batch]])
-        return self._rows(made)
+        prefix,size = self.model.passage_prefix, self._asked.batch
+        made = [self._rows([prefix+text for text in texts[at:at+size]]) for at in range(0, len(texts), size)]
+        return np.concatenate(made) if made else np.zeros((0, self.model.dimension), np.float32)
 
-    def query(self, text: str) -> Any: return self._rows(self._ask([_plain(self.model.query_prefix+text) or " "]))[0]
-
-    def _rows(self, made: list) -> Any:
-        import numpy as np
-        if any(len(row)!=self.model.dimension for row in made): raise self._odd("its vectors have different lengths")
-        rows = np.array(made, np.float32).reshape(-1, self.model.dimension)
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        return rows/np.where(lengths > 0, lengths, 1) if self.model.normalise else rows
-
-    def _ask(self, texts: list[str]) -> list[list[float]]:
-        "Vectors of texts, in their order; raises `SourceError`"
-        try: import httpx2, tenacity
-        except ImportError as error: raise MissingExtra(f"an endpoint for embeddings needs httpx2 and tenacity ({error}); run: pip install 'mimirag[endpoint]'") from None
-        tries = tenacity.Retrying(stop=tenacity.stop_after_attempt(_TRIES), wait=tenacity.wait_random_exponential(0.2, 5), retry=tenacity.retry_if_exception_type(_Busy), reraise=True)
-        try: return tries(self._once, texts)
-        except _Busy as error: raise self._odd(f"{error}, {_TRIES} times") from None
-
-    def _once(self, texts: list[str]) -> list[list[float]]:
-        import httpx2
-        key = os.environ.get(self._asked.key_env, "")
-        try:
-            with httpx2.Client(timeout=self._asked.seconds, follow_redirects=False, trust_env=False) as client, client.stream("POST", self._asked.url.rstrip("/")+"/embeddings", json=dict(model=self._asked.model, input=texts, encoding_format="float"), headers={"Authorization": f"Bearer {key}"} if key else {}) as answer:
-                if answer.status_code in _AGAIN: raise _Busy(f"it answers {answer.status_code}")
-                if answer.status_code!=200: raise self._odd(f"it answers {answer.status_code}"+(f"; is the key in ${self._asked.key_env} right?" if answer.status_code in (401, 403) else ""))
-                data = bytearray()
-                for part in answer.iter_bytes():
-                    data += part
-                    if len(data) > _MOST_BYTES: raise self._odd("its answer is too long")
-        except httpx2.TimeoutException: raise _Busy(f"it did not answer within {self._asked.seconds:g} seconds") from None
-        except httpx2.HTTPError as error: raise _Busy(f"it cannot be reached ({type(error).__name__})") from None
-        return self._read(bytes(data), len(texts))
-
-    def _read(self, data: bytes, number: int) -> list[list[float]]:
-        "Vectors from the server's answer, by their `index`"
-        import math
-        try:
-            rows = {row["index"]: [float(value) for value in row["embedding"]] for row in json.loads(data)["data"]}
-            made = [rows[at] for at in range(number)]
-        except (ValueError, TypeError, KeyError, RecursionError): raise self._odd(f"its answer is not {number} vector{'' if number==1 else 's'}") from None
-        if len(rows)!=number or not all(made) or not all(math.isfinite(value) for row in made for value in row): raise self._odd("its answer holds vectors without numbers, or too many of them")
+    def query(self, text: str) -> Any:
+        made = self._rows([self.model.query_prefix+text])[0]
+        if not made.any(): raise _odd(self._asked, "its vector of the question is zero")
         return made
 
-    def _odd(self, what: str) -> SourceError: return SourceError(f"{self._asked.url}: the endpoint for embeddings cannot be used: {what}; look at [embedding] url and model")
+    def _rows(self, texts: list[str]) -> Any:
+        import numpy as np
+        rows = _ask(self._asked, [_plain(text) or " " for text in texts]) # servers refuse an empty text
+        if rows.shape[1]!=self.model.dimension: raise _odd(self._asked, f"its vectors have {rows.shape[1]:,} numbers, and had {self.model.dimension:,}")
+        lengths = np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
+        return (rows/np.where(lengths > 0, lengths, 1)).astype(np.float32) if self.model.normalise else rows
 
 # %% ../../nbs/index/38b_embed.ipynb #444e5ea5
 def _folder_of(package: str) -> Path|None:

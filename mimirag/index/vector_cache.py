@@ -6,7 +6,7 @@
 __all__ = ['KEY_BYTES', 'text_key', 'cache_folder', 'VectorCache', 'embed_all']
 
 # %% ../../nbs/index/38c_vector_cache.ipynb #283672cc
-import os
+import os, zlib
 from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator
 from ..evidence.text import sha256
@@ -21,52 +21,73 @@ def text_key(text: str) -> bytes:
 
 def cache_folder() -> Path:
     "Where vectors are kept between builds"
-    own = os.environ.get("MIMIRAG_CACHE")
-    return Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path.home()/".cache")/"mimirag"
+    own,shared = os.environ.get("MIMIRAG_CACHE"), os.environ.get("XDG_CACHE_HOME", "")
+    return Path(own).expanduser() if own else Path(shared if os.path.isabs(shared) else Path.home()/".cache")/"mimirag"
 
 class VectorCache:
     "Vectors of one model by the keys of their texts; where its file cannot be used, it keeps nothing and `problem` says why"
     def __init__(self, model: Model, folder: Path|None = None):
-        self._dimension,self.problem,self._database = model.dimension, "", None
-        try:
-            folder = cache_folder() if folder is None else folder
-            folder.mkdir(parents=True, exist_ok=True)
-            self._open(folder/f"{model.fingerprint}.vectors")
-        except (OSError, RuntimeError) as error: self.problem = f"vectors are not kept for the next build ({error}); $MIMIRAG_CACHE names another folder"
+        self._model,self._folder,self._database,self.problem = model, folder, None, ""
+        self._use(lambda: None)
 
-    def _open(self, path: Path):
+    def _open(self):
         import apsw
-        for again in (False, True):
-            try:
-                self._database = apsw.Connection(os.fspath(path))
-                self._database.set_busy_timeout(30_000)
-                for _ in self._database.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; CREATE TABLE IF NOT EXISTS vector(key BLOB PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID"): pass
-                return
-            except (apsw.NotADBError, apsw.CorruptError, apsw.SQLError):
-                self._database.close()
-                os.replace(path, path.with_suffix(".damaged")) # one that cannot be read is as good as none
-            except apsw.Error as error:
-                self._database = None
-                self.problem = f"vectors are not kept for the next build ({path}: {error}); $MIMIRAG_CACHE names another folder"
-                return
+        folder = cache_folder() if self._folder is None else self._folder
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True) # much of a text can be guessed from its vector
+        self._path = folder/f"{self._model.fingerprint}.vectors"
+        self._database = apsw.Connection(os.fspath(self._path))
+        self._database.set_busy_timeout(30_000)
+        for _ in self._database.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; CREATE TABLE IF NOT EXISTS vector(key BLOB PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID; SELECT key, data FROM vector LIMIT 0"): pass
+
+    def _use(self, work: Callable[[], Any]) -> Any:
+        "What `work` gives, `None` where the file cannot be used; one that is damaged is as good as none, and is begun anew"
+        import apsw
+        try:
+            for last in (False, True):
+                try:
+                    if self._database is None: self._open()
+                    return work()
+                except (apsw.NotADBError, apsw.CorruptError, apsw.SQLError):
+                    if last: raise
+                    self._set_aside()
+        except (OSError, RuntimeError, apsw.Error) as error:
+            self.problem = f"vectors are not kept for the next build ({error}); $MIMIRAG_CACHE names another folder"
+            self.close()
+
+    def _set_aside(self):
+        self.close()
+        for end in ("-wal", "-shm"): Path(f"{self._path}{end}").unlink(missing_ok=True)
+        os.replace(self._path, self._path.with_suffix(".damaged"))
 
     def get(self, keys: Iterable[bytes]) -> dict[bytes, Any]:
         "Vectors that are there"
-        import numpy as np
-        if self._database is None: return {}
-        found = ((key, self._database.execute("SELECT data FROM vector WHERE key=?", (key,)).get) for key in keys)
-        return {key: np.frombuffer(data, "<f4") for key,data in found if data is not None and len(data)==4*self._dimension}
+        if self.problem: return {}
+        found = self._use(lambda: [(key, self._database.execute("SELECT data FROM vector WHERE key=?", (key,)).get) for key in keys]) or ()
+        return {key: row for key,data in found if (row := _unpacked(key, data, self._model.dimension)) is not None}
 
     def put(self, keys: Iterable[bytes], vectors: Any):
         "Keep vectors; they are on the disk when this comes back"
-        import apsw, numpy as np
-        if self._database is None: return
-        try:
-            with self._database: self._database.executemany("INSERT OR REPLACE INTO vector VALUES(?, ?)", [(key, np.asarray(row, "<f4").tobytes()) for key,row in zip(keys, vectors)])
-        except apsw.Error as error: self._database,self.problem = None, f"vectors are not kept for the next build ({error}); $MIMIRAG_CACHE names another folder"
+        rows = [(key, _packed(key, row)) for key,row in zip(keys, vectors, strict=True)]
+        def write():
+            with self._database: self._database.executemany("INSERT OR REPLACE INTO vector VALUES(?, ?)", rows)
+        if not self.problem: self._use(write)
 
     def close(self):
         if self._database is not None: self._database.close()
+        self._database = None
+
+def _sum(key: bytes, data: bytes) -> bytes: return zlib.crc32(data, zlib.crc32(key)).to_bytes(4, "little")
+
+def _packed(key: bytes, row: Any) -> bytes:
+    import numpy as np
+    data = np.asarray(row, "<f4").tobytes()
+    return data+_sum(key, data)
+
+def _unpacked(key: bytes, data: Any, dimension: int) -> Any:
+    "A vector, `None` where it is not what was kept: SQLite does not notice a bit that fell over inside a value"
+    import numpy as np
+    if not isinstance(data, bytes) or len(data)!=4*dimension+4 or data[-4:]!=_sum(key, data[:-4]): return None
+    return np.frombuffer(data[:-4], "<f4")
 
 # %% ../../nbs/index/38c_vector_cache.ipynb #5b63ad48
 _WINDOW = 4_096 # Texts that are sorted by length together
@@ -100,7 +121,7 @@ def _one_by_one(embedder: Embedder, new: list[tuple[bytes, str]], cache: VectorC
             piece = window[start:start+_PIECE]
             vectors = embedder.passages([text for _,text in piece])
             cache.put([key for key,_ in piece], vectors)
-            yield from zip([key for key,_ in piece], vectors)
+            yield from zip([key for key,_ in piece], vectors, strict=True)
 
 def _pieces(pairs: Iterable[tuple[bytes, Any]]) -> Iterator[dict[bytes, Any]]:
     found = {}

@@ -139,7 +139,7 @@ class Embedding(Declared):
     "`[embedding]`: what makes vectors of passages and questions; without it, words alone are searched"
     model: str = Field(min_length=1, max_length=400)         # A folder (with a `/`, relative to the profile), an installed package that carries one, or the name of a model at `url`
     url: Annotated[str, AfterValidator(_check_endpoint)]|None = None # An endpoint that speaks OpenAI's protocol, as http://127.0.0.1:8080/v1
-    key_env: Annotated[str, AfterValidator(_check_variable)] = "OPENAI_API_KEY" # Environment variable with the key for it
+    key_env: Annotated[str, AfterValidator(_check_variable)]|None = None # Environment variable with the key for it; without it, none is sent
     query_prefix: str|None = Field(None, max_length=1000)    # Put before a question; without it, what the model's own files say
     passage_prefix: str|None = Field(None, max_length=1000)  # Put before a passage; likewise
     normalise: bool = True                                   # Whether vectors are brought to unit length
