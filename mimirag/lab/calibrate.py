@@ -11,7 +11,7 @@ import math, random
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Iterable, Iterator, Sequence
+from typing import Any, Iterable, Iterator, Mapping, Sequence
 from ..evidence.errors import MissingExtra, UsageError
 from .cases import CaseSet
 from .eval import Answer, BuiltSet, ask, built
@@ -219,13 +219,14 @@ def calibrate_sets(
     sets: Sequence[EvalSet|CaseSet],
     pipeline: str|None = None,  # How to search
     progress: bool = False,     # Show bars
+    embedding: Mapping[str, Any]|None = None, # A table [embedding], in place of what profiles say
 ) -> Calibration:
     "Build sets, ask their questions, and calibrate; raises `UsageError` where there are too few questions, or two sets have one name"
     known,digests = [], {}
     for wanted in sets:
         if wanted.name in digests: raise UsageError(f"two sets are called {wanted.name!r}; copy one to a folder of another name")
         digests[wanted.name] = wanted.digest()
-        with built(wanted, progress, calibration="") as ready: known += known_of(ready, pipeline, progress)
+        with built(wanted, progress, embedding, calibration="") as ready: known += known_of(ready, pipeline, progress)
     return calibrate(known, digests)
 
 def place_for(sets: Sequence[EvalSet|CaseSet]) -> Path|None:
