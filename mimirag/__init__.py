@@ -6,14 +6,14 @@ _WHERE = dict(KnowledgeBase="retrieve.knowledge", Citation="evidence.citation", 
               Profile="sources.profile", load_profile="sources.profile", MimiRAGError="evidence.errors")
 __all__ = ["open", *_WHERE]
 
-def open(profile=None):
-    """A knowledge base: of the profile file, or folder, that is named, or of the nearest `mimirag.toml` from the current folder upward.
+def open(profile=None, index=None, embedding=None):
+    """A knowledge base: of the profile file, or folder, that is named, or of the nearest `mimirag.toml` from the current folder upward; with another index, or another table `[embedding]`, than it names.
 
     Raises `ProfileError` where there is no profile or it is not valid. In a notebook, the values it returns are shown as cards.
     """
     from importlib import import_module
     from mimirag.sources.profile import find_profile
-    return import_module("mimirag.show").KnowledgeBase(profile if profile is not None else find_profile())  # `show` registers the cards
+    return import_module("mimirag.show").KnowledgeBase(profile if profile is not None else find_profile(), index, embedding)  # `show` registers the cards
 
 def __getattr__(name):
     if name == "show":
