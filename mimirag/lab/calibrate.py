@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['PRECISION', 'RECALL', 'AIM', 'LEAST', 'PARTS', 'TIMES', 'Said', 'REPLIES', 'PASSAGE', 'ENOUGH', 'Known', 'known_of',
-           'fitted', 'cut_of', 'tempered', 'calibrate', 'calibrate_sets', 'place_for', 'write_calibration', 'account']
+           'fitted', 'cut_of', 'roc_area', 'tempered', 'calibrate', 'calibrate_sets', 'place_for', 'write_calibration',
+           'account']
 
 # %% ../../nbs/lab/63d_calibrate.ipynb #f759f688
 import math, random
@@ -144,7 +145,7 @@ def _judged_unseen(known: Sequence[Known], parts: Sequence[int|str], reply: Sequ
     return _Unseen(surety, refused, rated)
 
 # %% ../../nbs/lab/63d_calibrate.ipynb #4a9c84b9
-def _roc(surety: Sequence[float], answerable: Sequence[bool]) -> float:
+def roc_area(surety: Sequence[float], answerable: Sequence[bool]) -> float:
     "Area under the ROC curve: how often a question with an answer is surer than one without"
     good,bad = ([value for value,one in zip(surety, answerable) if one==which] for which in (True, False))
     return float(_scipy()[1].mannwhitneyu(good, bad).statistic/len(good)/len(bad))
@@ -166,7 +167,7 @@ def _separation(known: Sequence[Known], trials: Sequence[_Unseen]) -> Separation
     risks = [area(risk_coverage({one.id: value for one,value in zip(known, trial.surety)}, {one.id: one.right for one in known})) for trial in trials]
     by_thumb = _refusing(known, [not one.thumb for one in known])
     rounded = lambda value: None if value is None else round(value, 3)
-    return Separation(area=rounded(fmean(_roc(trial.surety, answerable) for trial in trials)), precision=rounded(fmean(precisions)) if precisions else None,
+    return Separation(area=rounded(fmean(roc_area(trial.surety, answerable) for trial in trials)), precision=rounded(fmean(precisions)) if precisions else None,
                       recall=rounded(fmean(recall for _,recall in each)), risk=rounded(fmean(risks)), rule_of_thumb=tuple(map(rounded, by_thumb)))
 
 # %% ../../nbs/lab/63d_calibrate.ipynb #a4f22805
