@@ -19,7 +19,6 @@ from ..index.embed import _quiet
 from ..index.phrases import quoted
 from ..index.words import Marker, Term
 from .search import Request, terms_of
-from ..sources.defaults import defaults
 from ..sources.profile import Profile, Reranker
 
 # %% ../../nbs/retrieve/42b_rerank.ipynb #71e64641
@@ -147,6 +146,4 @@ def looked_at(
     seen,wanted = sum("rerank" in item.channels for item in items), min(rerank.items, len(items))
     notes = (f"there was time for a second look at {seen:,} of {wanted:,} passages; the others follow in the order of the search",) if seen < wanted and terms else ()
     items,scope = tuple(items[:asked.limit]), reply.scope.model_copy(update=dict(notes=reply.scope.notes+notes))
-    held = max((len(item.terms) for item in items), default=0)
-    weak = reply.outcome=="found" and held < defaults()["outcome"]["coverage"]*len({term.surface for term in terms})
-    return reply.model_copy(update=dict(items=items, scope=scope, outcome="weak" if weak else reply.outcome))
+    return reply.model_copy(update=dict(items=items, scope=scope))
