@@ -126,7 +126,7 @@ class Equipped(Opened):
 
     def _second_look(self) -> Reranks|None:
         with self._lock:
-            if self._reranker is None: self._reranker = open_reranker(self.profile)
+            if self._reranker is None or self.profile.reranker is None: self._reranker = open_reranker(self.profile)
             return self._reranker
 
     def _checker(self) -> Resolver:
