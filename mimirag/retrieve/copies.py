@@ -91,6 +91,7 @@ def without_copies(
     items = collapsed(reply.items, reply.query, nearly, across)
     if len(items)==len(reply.items): return reply
     if len(reply.items)==asked.limit:
-        reply = search(replace(asked, limit=min(1_000, 3*asked.limit)))
+        gone = len(reply.items)-len(items)
+        reply = search(replace(asked, limit=min(1_000, asked.limit+2*gone+2))) # more may go
         items = collapsed(reply.items, reply.query, nearly, across)
     return reply.model_copy(update=dict(items=tuple(items[:asked.limit])))
