@@ -110,3 +110,11 @@ def test_words_look_at_where_they_stand(tmp_path):
     with mimirag.open(tmp_path/"plain.toml") as kb:
         found = kb.search("relief valve")
         assert found[0].path=="b.md" and found[0].channels["rerank"].rank==1 and found[0].channels["lexical"].rank==2
+
+def test_it_may_be_the_default(home, monkeypatch):
+    with mimirag.open(home/"mimirag.toml") as kb:
+        assert not any("rerank" in item.channels for item in kb.search("relief valve"))
+        monkeypatch.setattr(rerank, "defaults", lambda: dict(rerank=dict(pairs=0.3, title=0.6, items=5)))
+        assert ["rerank" in item.channels for item in kb.search("relief valve", limit=8)]==[True]*5+[False]*3
+        monkeypatch.undo()
+        assert not any("rerank" in item.channels for item in kb.search("relief valve"))

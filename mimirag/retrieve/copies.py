@@ -76,6 +76,8 @@ def collapsed(
     return [items[n].model_copy(update=dict(rank=rank, similar=under.get(n, ()))) for rank,n in enumerate(kept, 1)]
 
 # %% ../../nbs/retrieve/42c_copies.ipynb #d06b845b
+_ROUNDS = 3 # of asking for more
+
 def _nearly() -> float: return defaults().get("copies", {}).get("nearly", NEARLY)
 
 def without_copies(
@@ -87,10 +89,12 @@ def without_copies(
     nearly = _nearly() if nearly is None else nearly
     reply = search(asked)
     if not nearly: return reply
-    across = not (asked.paths or asked.sources)
+    across,wider = not (asked.paths or asked.sources), asked.limit
     items = collapsed(reply.items, reply.query, nearly, across)
-    if len(items)==len(reply.items): return reply
-    if len(reply.items)==asked.limit:
-        reply = search(replace(asked, limit=min(1_000, 3*asked.limit)))
+    for _ in range(_ROUNDS):
+        gone = len(reply.items)-len(items)
+        if len(items) >= asked.limit or len(reply.items) < wider or wider==1_000: break # there is no room, or no more
+        wider = min(1_000, asked.limit+2*gone+2)
+        reply = search(replace(asked, limit=wider))
         items = collapsed(reply.items, reply.query, nearly, across)
-    return reply.model_copy(update=dict(items=tuple(items[:asked.limit])))
+    return reply if len(items)==len(reply.items)==asked.limit else reply.model_copy(update=dict(items=tuple(items[:asked.limit])))
