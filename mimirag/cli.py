@@ -287,6 +287,7 @@ def status(unreadable, profile, json_):
     else:
         if found.problem: click.echo(one_line(found.problem))
         if found.generation: click.echo(one_line(f"{found.index}: {found.bytes/1e6:.1f} MB, built {found.built}, generation {found.generation}"))
+        if found.vectors: click.echo(one_line(found.vectors))
         counts = lambda s: ["", ""] if s.kind=="records" else [f"{s.documents:,}", f"{s.passages:,}"]
         table(["source", "state", "documents", "passages", "unreadable", ""], [[s.id, s.state, *counts(s), f"{s.unreadable:,}", s.reason] for s in found.sources])
         for item in missing if unreadable else (): click.echo(one_line(f"{item['source']}/{item['path']}: {item['reason']}"))

@@ -105,13 +105,13 @@ def _show_reading(reading: Reading) -> str:
 def _show_report(report: BuildReport) -> str:
     missing = [[f"{item.source}/{item.path}", item.reason] for item in report.unreadable]
     notes = [[f"{item.source}/{item.path}", item.note] for item in report.notes]
-    return _STYLE + _card(f"<b>{counted(report.documents, 'document')}, {counted(report.passages, 'passage')}</b>", _small(f"{report.added:,} read", f"{report.kept:,} unchanged", f"{report.removed:,} removed", f"generation {safe(report.generation)}")
+    return _STYLE + _card(f"<b>{counted(report.documents, 'document')}, {counted(report.passages, 'passage')}</b>", _small(f"{report.added:,} read", f"{report.kept:,} unchanged", f"{report.removed:,} removed", *([f"{report.vectors:,} vectors ({report.embedded:,} new)"] if report.vectors else []), f"generation {safe(report.generation)}")
                           + _table(["not indexed", "because"], missing) + _table(["read, but", ""], notes), kind="so" if missing else "yes")
 
 @html_of.register
 def _show_status(status: Status) -> str:
     rows = [[s.id, s.state, f"{s.documents:,}", f"{s.passages:,}", f"{s.unreadable:,}", s.reason] for s in status.sources]
-    head = [f"<b>{safe(status.problem)}</b>"] if status.problem else [f"<b>{safe(status.index)}</b>", _small(f"generation {safe(status.generation)}", f"built {safe(status.built)}", f"{status.bytes/1e6:.1f} MB")]
+    head = [f"<b>{safe(status.problem)}</b>"] if status.problem else [f"<b>{safe(status.index)}</b>", _small(f"generation {safe(status.generation)}", f"built {safe(status.built)}", f"{status.bytes/1e6:.1f} MB", *([safe(status.vectors)] if status.vectors else []))]
     return _STYLE + _card(*head, _table(["source", "state", "documents", "passages", "unreadable", ""], rows), kind="yes" if status.fresh else "so")
 
 # %% ../nbs/80_show.ipynb #063b4bcf
