@@ -60,7 +60,7 @@ def _notes(shelf: Shelf, notes: Sequence[str]) -> tuple[str, ...]: return tuple(
 
 def _weighed(shelf: Shelf, found: Found, items: tuple[Evidence, ...], terms: list[Term], calibration: Calibration|None) -> Part:
     "Items of a store, judged; of a store with its own search it is not known how rare the words are, and the rule of thumb decides"
-    made = judged(calibration, items, terms, found.rarity, found.tenth) if found.rarity else None
+    made = judged(calibration, items, terms, found.rarity, found.tenth, f"source {shelf.source.id!r}") if found.rarity else None
     good = not found.inexact and (made.outcome=="found" if made else thumb(items, terms))
     notes = _notes(shelf, found.notes)+((made.note,) if made and made.note else ())
     return Part(made.items if made else items, "found" if good else "weak", notes, found.searched or 0, found.unreadable, *((made.confidence, made.signals) if made else ()))
@@ -145,7 +145,8 @@ def search_all(
     searched = replies[0].scope if replies else Scope(notes=tuple(notes))
     written = only_quoted(text) and any(_as_written(item, quoted(text)) for item in items) # then it does not matter where they do not stand
     said = [*searched.notes, *(first.notes if not replies else ()), *(note for part in parts for note in part.notes)]
-    made = searched.model_copy(update=dict(sources=tuple(scope), filters=filters_of(asked), records=sum(part.records for part in parts), unreadable=searched.unreadable+sum(part.unreadable for part in parts),
-                                           notes=tuple(note for note in dict.fromkeys(said) if not (written and "as written" in note) and (outcome=="weak" or not note.startswith(WEAK)))))
     surest = max((first, *parts), key=lambda part: -1.0 if part.confidence is None else part.confidence)
+    why = [note for note in surest.notes if outcome=="weak" and note.startswith(WEAK)] # of the others it would say less
+    made = searched.model_copy(update=dict(sources=tuple(scope), filters=filters_of(asked), records=sum(part.records for part in parts), unreadable=searched.unreadable+sum(part.unreadable for part in parts),
+                                           notes=tuple(note for note in dict.fromkeys(said) if not (written and "as written" in note) and (note in why or not note.startswith(WEAK)))))
     return Reply(query=text, outcome=outcome, confidence=surest.confidence, signals=surest.signals, items=items, scope=made, generation=replies[0].generation if replies else "")

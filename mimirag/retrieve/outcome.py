@@ -235,10 +235,10 @@ def thumb(items: Sequence[Evidence], terms: Iterable[Term]) -> bool:
     "Whether a passage holds as many of the words as the rule of thumb wants"
     return max((len(item.terms) for item in items), default=0) >= defaults()["outcome"]["coverage"]*len({term.surface for term in terms})
 
-def _reason(signals: Mapping[str, float], absent: Sequence[str], judge: Judge|None) -> str:
+def _reason(signals: Mapping[str, float], absent: Sequence[str], judge: Judge|None, where: str) -> str:
     "Why a reply is weak"
     said = []
-    if absent: said.append(f"{', '.join(f'‘{word}’' for word in absent[:5])}{' and others' if len(absent) > 5 else ''} {'stands' if len(absent)==1 else 'stand'} nowhere in what was searched")
+    if absent: said.append(f"{', '.join(f'‘{word}’' for word in absent[:5])}{' and others' if len(absent) > 5 else ''} {'stands' if len(absent)==1 else 'stand'} nowhere in {where}")
     if signals["coverage"] < 0.8: said.append(f"no passage holds more than {100*signals['coverage']:.0f} % of what was asked, by the rareness of the words")
     elif not said: said.append(f"no place holds more than {100*signals['together']:.0f} % of what was asked together, by the rareness of the words")
     return WEAK+", and ".join(said)+("" if judge is not None and judge.separates else "; this is a rule of thumb")
@@ -249,6 +249,7 @@ def judged(
     terms: Sequence[Term],        # From `query_terms`
     rarity: Rarity,               # Of these terms
     tenth: float,                 # Score of the tenth passage, 0 where there is none
+    where: str = "the index",     # What the rarity is of
 ) -> Judgement:
     "Whether passages hold an answer, as far as that can be told"
     worth = worth_of(terms, rarity)
@@ -260,5 +261,5 @@ def judged(
     lowest = min((one["similarity"] for one in passages if "similarity" in one), default=None)
     told = [one if lowest is None else dict(similarity=lowest) | one for one in passages]
     rated = tuple(item.model_copy(update=dict(relevance=judge.passage(one) if judge else None, signals=one)) for item,one in zip(items, told))
-    note = "" if found else _reason(signals, worth.absent if missing else (), judge)
+    note = "" if found else _reason(signals, worth.absent if missing else (), judge, where)
     return Judgement("found" if found else "weak", confidence, rated, signals, note)
