@@ -87,9 +87,10 @@ class _Seam:
     after: Passage
 
 def _deeper(before: list[str], after: list[str]) -> bool:
-    "Whether what begins is indented, and belongs to a line above"
-    first = next((line for line in after if line.strip()), "")
-    return first[:1] in (" ", "\t") and bool(before)
+    "Whether what begins is indented, and no less than what is before it was at first"
+    one,two = (next((line.expandtabs(4) for line in lines if line.strip()), "") for lines in (before, after))
+    depth = lambda line: len(line)-len(line.lstrip(" "))
+    return depth(two) >= max(2, depth(one))
 
 def _pages_open(index: Index, extraction: int, one: int, two: int) -> bool:
     before,after,*earlier = (index.page(extraction, page)[0] for page in (one, two, *range(one-1, max(0, one-3), -1)))

@@ -8,6 +8,7 @@ __all__ = ['NEARLY', 'asked_about', 'difference', 'collapsed', 'without_copies']
 # %% ../../nbs/retrieve/42c_copies.ipynb #795f8524
 import re
 from dataclasses import replace
+from functools import lru_cache
 from itertools import accumulate
 from typing import Callable, Sequence
 from ..evidence.packet import Evidence, Reply, Similar
@@ -19,6 +20,7 @@ from ..sources.defaults import defaults
 _END = re.compile(r"(?<=[.!?…;。！？؟])\s+|\n+")
 _MOST_SHOWN = 120 # characters of each side of a difference
 
+@lru_cache(256)
 def _sentences(text: str) -> dict[str, list[tuple[int, int]]]:
     "Sentences and lines of a text, and where each stands"
     found: dict[str, list[tuple[int, int]]] = {}
