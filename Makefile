@@ -28,8 +28,10 @@ $(VENV)/demo.done: $(VENV)/made settings.ini setup.py pyproject.toml
 	@$(UV) -e '.[pdf]'
 	@touch $@
 
+# with a model: make test EXTRAS=dev,pdf,lab,code,mcp,endpoint,dense (PyTorch, 800 MB and more)
+EXTRAS ?= dev,pdf,lab,code,mcp,endpoint
 $(VENV)/test.done: $(VENV)/made settings.ini setup.py pyproject.toml
-	@$(UV) -e '.[dev,pdf,lab,code,mcp]'
+	@$(UV) -e '.[$(EXTRAS)]'
 	@touch $@
 
 # Real documentation to measure with, and speed and size beside floors and peers; CORPORA=folder keeps it elsewhere
