@@ -24,7 +24,7 @@ def write(path, text):
 
 @pytest.fixture
 def kb(home, monkeypatch):
-    monkeypatch.setattr(copies, "NEARLY", 0.8)
+    monkeypatch.setattr(copies, "_nearly", lambda: 0.8)
     with mimirag.open(home/"mimirag.toml") as kb: yield kb
 
 def all_paths(reply): return {path for item in reply for path in [item.path, *(near.citation.path for near in item.similar)]}
@@ -64,9 +64,9 @@ def test_who_filters_sees_what_was_filtered_for(kb):
 def test_nothing_is_lost(kb, home, monkeypatch):
     for query in ["permission granted warranty", "keeper gate house", "storm", "tables notice copy board"]:
         with_them = kb.search(query, limit=100)
-        monkeypatch.setattr(copies, "NEARLY", 0.0)
+        monkeypatch.setattr(copies, "_nearly", lambda: 0.0)
         without = kb.search(query, limit=100)
-        monkeypatch.setattr(copies, "NEARLY", 0.8)
+        monkeypatch.setattr(copies, "_nearly", lambda: 0.8)
         assert all_paths(with_them)==all_paths(without) and with_them.outcome==without.outcome
 
 def test_told_to_agents_and_read_back(kb, home):
