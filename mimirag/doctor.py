@@ -37,7 +37,7 @@ def _vectors() -> Finding:
         database.enable_load_extension(True)
         database.load_extension(sqlite_vec.loadable_path())
         return Finding(about="vectors", state="ok", says=f"sqlite-vec {database.execute('SELECT vec_version()').get} loads")
-    except Exception as error: return Finding(about="vectors", state="note", says=f"sqlite-vec does not load ({type(error).__name__}: {error}); searching words works without it")
+    except Exception as error: return Finding(about="vectors", state="note", says=f"sqlite-vec does not load ({type(error).__name__}: {error}); an index is searched without it, by words and by vectors; putting vectors into one needs it")
 
 def _pdf() -> Finding:
     if find_spec("pymupdf") is None: return Finding(about="PDF", state="note", says='no PDF reader; PDFs will be listed as unreadable until you run: pip install "mimirag[pdf]"')

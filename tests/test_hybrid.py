@@ -226,3 +226,14 @@ def test_the_real_model(kb_of):
     reply = kb.search("by when must a bill be settled?")
     assert reply[0].path=="duty.md" and reply.scope.pipeline=="hybrid"
     assert str(kb.search("x", pipeline="lexical").generation) and "b848983170a0a923" in kb.status().vectors
+
+def test_two_models_side_by_side_without_reading_again(kb_of, tmp_path, monkeypatch):
+    import mimirag, shutil
+    kb = kb_of(FILES, EMBEDDING)
+    shutil.copy(kb.profile.index, tmp_path/"copy.sqlite")
+    for module in (knowledge_module, build_module): monkeypatch.setattr(module, "open_embedder", lambda profile: Hashed(64 if profile.embedding.batch==1 else 256))
+    with mimirag.open(kb.profile.file, index=tmp_path/"copy.sqlite", embedding=dict(model="hashed", batch=1)) as other:
+        report = other.build(workers=1)
+        assert (report.added, report.kept, report.vectors, report.embedded)==(0, 5, 5, 5)
+        assert [item.id for item in other.search("relief valve")][0]==kb.search("relief valve")[0].id
+        assert "64 numbers" in other.status().vectors and "256 numbers" in kb.status().vectors
