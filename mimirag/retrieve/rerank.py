@@ -9,7 +9,7 @@ __all__ = ['PAIRS', 'TITLE', 'Reranks', 'in_order', 'pairs', 'Words', 'CrossEnco
 import math, os, time
 from collections import Counter
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Callable, Protocol, Sequence
@@ -103,13 +103,16 @@ class CrossEncoder:
             try: model = Model(os.fspath(self._folder), device="cpu", local_files_only=True, trust_remote_code=False)
             except Exception as error: raise SourceError(f"{self._folder}: the model cannot be loaded ({type(error).__name__}: {error}); put it there again, or name another under [reranker] model") from None
         if model.config.num_labels!=1: raise SourceError(f"{self._folder}: the model gives {model.config.num_labels} numbers for a question and a passage, and not one; it is no reranker")
-        return lambda few: model.predict(few, batch_size=_FEW, show_progress_bar=False, convert_to_numpy=True).tolist()
+        return partial(self._read, model)
+
+    def _read(self, model: Any, few: list) -> list[float]:
+        import torch
+        if torch.get_num_threads()!=self._declared.threads: torch.set_num_threads(self._declared.threads)
+        return model.predict(few, batch_size=_FEW, show_progress_bar=False, convert_to_numpy=True).tolist()
 
     def _scores(self, query: str, items: Sequence[Evidence]) -> list[float]:
         "Scores of as many of the first items as there is time for, of the first few in any case"
-        import torch
         predict,scores,until = self._predict, [], time.monotonic()+self._declared.seconds
-        if torch.get_num_threads()!=self._declared.threads: torch.set_num_threads(self._declared.threads)
         for start in range(0, min(len(items), self.items), _FEW):
             if scores and time.monotonic() > until: break
             scores += predict([(query, _asked(item)) for item in items[start:min(start+_FEW, self.items)]])
