@@ -143,7 +143,7 @@ class Embedding(Declared):
     query_prefix: str|None = Field(None, max_length=1000)    # Put before a question; without it, what the model's own files say
     passage_prefix: str|None = Field(None, max_length=1000)  # Put before a passage; likewise
     normalise: bool = True                                   # Whether vectors are brought to unit length
-    batch: int = Field(32, ge=1, le=2048)                    # Texts at once
+    batch: int = Field(16, ge=1, le=2048)                    # Texts at once
     seconds: float = Field(60.0, gt=0, le=3_600)             # Time that an endpoint has for an answer
     threads: int = Field(0, ge=0, le=1024)                   # For passages; 0 for one to a processor
 
