@@ -6,7 +6,7 @@
 __all__ = ['KEY_BYTES', 'text_key', 'VectorCache', 'embed_all']
 
 # %% ../../nbs/index/38c_vector_cache.ipynb #283672cc
-import os, zlib
+import os, time, zlib
 from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator
 from ..evidence.text import sha256
@@ -35,13 +35,22 @@ class VectorCache:
         self._database.set_busy_timeout(30_000)
         for _ in self._database.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; CREATE TABLE IF NOT EXISTS vector(key BLOB PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID; SELECT key, data FROM vector LIMIT 0"): pass
 
+    def _open_in_turn(self):
+        import apsw
+        for tries in range(50):
+            try: return self._open()
+            except apsw.BusyError: # SQLite does not wait where several begin one file at once
+                self.close()
+                if tries==49: raise
+                time.sleep(0.1)
+
     def _use(self, work: Callable[[], Any]) -> Any:
         "What `work` gives, `None` where the file cannot be used; one that is damaged is as good as none, and is begun anew"
         import apsw
         try:
             for last in (False, True):
                 try:
-                    if self._database is None: self._open()
+                    if self._database is None: self._open_in_turn()
                     return work()
                 except (apsw.NotADBError, apsw.CorruptError, apsw.SQLError):
                     if last: raise
@@ -72,6 +81,7 @@ class VectorCache:
         if self._database is not None: self._database.close()
         self._database = None
 
+# %% ../../nbs/index/38c_vector_cache.ipynb #8ce5974c
 def _sum(key: bytes, data: bytes) -> bytes: return zlib.crc32(data, zlib.crc32(key)).to_bytes(4, "little")
 
 def _packed(key: bytes, row: Any) -> bytes:
