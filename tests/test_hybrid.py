@@ -32,9 +32,8 @@ def vectors_of(kb):
     "Path and first line of each passage, and its vector"
     with closing(Index(kb.profile.index)) as index:
         ids = [id for id, in index.rows("SELECT passage FROM embedded ORDER BY passage")]
-        passages,keys = index.passages(ids), dict(index.rows("SELECT passage, key FROM embedded"))
-        found = Vectors(index).of(keys.values())
-        return {(passages[id].path, passages[id].span.first): found[keys[id]].tobytes() for id in ids}
+        passages,found = index.passages(ids), Vectors(index).of(ids)
+        return {(passages[id].path, passages[id].span.first): found[id].tobytes() for id in ids}
 
 def test_every_passage_has_a_vector_and_no_text_is_embedded_twice(kb_of, counted_texts):
     kb = kb_of(FILES, EMBEDDING)
@@ -132,9 +131,11 @@ def test_vectors_that_mean_nothing_are_refused_and_told(kb_of, monkeypatch):
     monkeypatch.setattr(build_module, "open_embedder", lambda profile: Broken())
     kb = kb_of(FILES, EMBEDDING)
     assert kb.report.vectors==2 and {note.note for note in kb.report.notes}=={"1 passage could not be embedded: all its numbers are zero", "2 passages could not be embedded: a number of it is not finite"}
-    assert [item.path for item in kb.search("anything", pipeline="dense") ]  and {item.path for item in kb.search("anything", pipeline="dense")}=={"valve.md", "pump.md"}
+    assert {item.path for item in kb.search("anything", pipeline="dense")}=={"valve.md", "pump.md"}
     assert kb.search("brass")[0].path=="ring.md" # by its words
     assert kb.build(workers=1).embedded==0 # they are not tried again
+    (kb.profile.root("docs")/"new.md").write_text("# New\n\nA sieve.\n")
+    assert (report := kb.build(workers=1)).embedded==1 and report.vectors==3 # those of before are not taken off what is new
     assert all(np.isfinite(item.score) for item in kb.search("brass graphite invoices valve"))
 
 def test_the_extension_cannot_be_loaded(kb_of, monkeypatch):

@@ -685,7 +685,7 @@ def test_an_embedding_is_a_part_of_the_plan_and_no_default(here):
     arms = dict(made.record.arms, candidate=made.record.arms["candidate"].model_copy(update=dict(embedding=dict(model="tiny"))))
     refused(here, doctored(here, made, arms=arms, plan=made.record.plan.model_copy(update=dict(candidate=arms["candidate"]))), "differ in the embedding")
 
-def test_a_profile_is_built_with_the_embedding_of_an_arm(here, tmp_path, monkeypatch):
+def test_a_profile_is_built_with_the_embedding_of_an_arm(here, tmp_path):
     "Once for arms that bring the same, of a set or of cases, whose places stay where they are"
     from contextlib import ExitStack
     import mimirag.lab.arms as arms, mimirag.lab.eval as evaluating
@@ -696,11 +696,10 @@ def test_a_profile_is_built_with_the_embedding_of_an_arm(here, tmp_path, monkeyp
     (tmp_path/"cases.jsonl").write_text(json.dumps(dict(id="c", question="When?", gold=[dict(source="docs", path="a.md", quote="at 6.2 bar")]))+"\n")
     for wanted in (read_set(here.folder.parent/"parts"), read_case_set(tmp_path/"cases.jsonl", tmp_path)):
         with evaluating.built(wanted) as plain, evaluating.built(wanted, embedding=dict(model="hashed", batch=8)) as ready:
-            assert plain.kb.profile.embedding is None and ready.report.vectors==ready.report.passages > 0 and ready.kb.search("it opens").scope.pipeline in ("hybrid", "lexical")
+            assert plain.kb.profile.embedding is None and ready.report.vectors==ready.report.passages > 0 and ready.kb.search("it opens").scope.pipeline=="hybrid"
     with evaluating.built(wanted, embedding=dict(model="hashed", batch=8)) as ready: assert ready.kb.profile.embedding.batch==8 and ready.model.startswith("hashed (256 numbers") and not evaluating.stale_cases(ready)
-    begun = []
-    monkeypatch.setattr(arms, "built", lambda wanted, progress, embedding: begun.append(embedding) or ExitStack())
-    for other,times in (("tiny", 1), ("other", 2)):
-        begun.clear()
-        arms._ready(wanted, dict(baseline=Arm(name="a", embedding=dict(model="tiny")), candidate=Arm(name="b", embedding=dict(model=other))), ExitStack(), False)
-        assert len(begun)==times and begun[0]==dict(model="tiny")
+    for other,times in ((8, 1), (4, 2)):
+        with ExitStack() as stack:
+            ready = arms._ready(wanted, {side: Arm(name=side, embedding=dict(model="hashed", batch=batch)) for side,batch in (("baseline", 8), ("candidate", other))}, stack, False)
+            assert len({id(one) for one in ready.values()})==times and ready["baseline"].report.added > 0
+            assert times==1 or ready["candidate"].report.added==0 and ready["candidate"].kb.profile.embedding.batch==4 and len(ready["candidate"].kb.search("it opens"))

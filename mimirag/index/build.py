@@ -7,6 +7,7 @@ __all__ = ['Plan', 'targets', 'failed_state', 'plan', 'build']
 
 # %% ../../nbs/index/34_build.ipynb #5b0210fc
 import errno, json, os, time
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import Callable, Iterable, NamedTuple
@@ -141,9 +142,8 @@ def _unseen(results: Iterable, *_) -> Iterable: return results
 def _embedded(profile: Profile, new: Path, report: BuildReport, progress: Callable[..., Iterable], began: float) -> BuildReport:
     "Give an index that is published its vectors, as the profile asks"
     made = embed_index(profile.index, new, open_embedder(profile), lambda results, number: progress(results, number, "embedding", "passages"))
-    with closing(Index(profile.index)) as index: generation = index.generation
-    notes = [*({reason: f"{counted(list(made.refused.values()).count(reason), 'passage')} could not be embedded: {reason}" for reason in made.refused.values()}.values()), *filter(None, [made.problem])]
-    return report.model_copy(update=dict(generation=generation, changed=report.changed or generation!=report.generation, vectors=made.vectors, embedded=made.made, seconds=round(time.monotonic()-began, 3),
+    notes = [*(f"{counted(number, 'passage')} could not be embedded: {reason}" for reason,number in Counter(made.refused.values()).items()), *filter(None, [made.problem])]
+    return report.model_copy(update=dict(generation=made.generation, changed=report.changed or made.generation!=report.generation, vectors=made.vectors, embedded=made.made, seconds=round(time.monotonic()-began, 3),
                                          notes=(*report.notes, *(FileNote(source="", path="[embedding]", note=note) for note in notes))))
 
 def build(

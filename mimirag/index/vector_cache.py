@@ -103,7 +103,6 @@ def embed_all(
     embedder: Embedder,
     texts: list[str],
     cache: VectorCache,
-    progress: Callable[[Iterable, int], Iterable] = lambda results, number: results, # Wraps what comes, with the number of texts to embed: a progress bar
 ) -> Iterator[tuple[list[int], Any]]: # Numbers of texts, and a vector for each, as they come
     "Vectors of texts; what the cache has is not embedded again, and what is made is kept at once"
     places: dict[bytes, list[int]] = {}
@@ -113,27 +112,19 @@ def embed_all(
         if (known := cache.get(keys[at:at+_WINDOW])): yield _spread(places, known)
         for key in known: places.pop(key)
     new = [(key, texts[numbers[0]]) for key,numbers in places.items()]
-    for made in _pieces(progress(_one_by_one(embedder, new, cache), len(new))): yield _spread(places, made)
+    for made in _pieces(embedder, new, cache): yield _spread(places, made)
 
 def _spread(places: dict[bytes, list[int]], made: dict[bytes, Any]) -> tuple[list[int], Any]:
     import numpy as np
     pairs = [(number, row) for key,row in made.items() for number in places[key]]
     return [number for number,_ in pairs], np.stack([row for _,row in pairs])
 
-def _one_by_one(embedder: Embedder, new: list[tuple[bytes, str]], cache: VectorCache) -> Iterator[tuple[bytes, Any]]:
+def _pieces(embedder: Embedder, new: list[tuple[bytes, str]], cache: VectorCache) -> Iterator[dict[bytes, Any]]:
+    "Embed and keep, some texts at a time"
     for at in range(0, len(new), _WINDOW):
         window = sorted(new[at:at+_WINDOW], key=lambda pair: (-len(pair[1]), pair[0])) # long ones first: the time left is not too good to be true
         for start in range(0, len(window), _PIECE):
-            piece = window[start:start+_PIECE]
-            vectors = embedder.passages([text for _,text in piece])
-            cache.put([key for key,_ in piece], vectors)
-            yield from zip([key for key,_ in piece], vectors, strict=True)
-
-def _pieces(pairs: Iterable[tuple[bytes, Any]]) -> Iterator[dict[bytes, Any]]:
-    found = {}
-    for key,row in pairs:
-        found[key] = row
-        if len(found)==_PIECE:
-            yield found
-            found = {}
-    if found: yield found
+            keys,texts = zip(*window[start:start+_PIECE])
+            vectors = embedder.passages(list(texts))
+            cache.put(keys, vectors)
+            yield dict(zip(keys, vectors, strict=True))

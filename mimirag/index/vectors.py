@@ -246,14 +246,18 @@ class Vectors:
         order = np.argsort(-scores, kind="stable")[:limit]
         return list(map(Hit, self._laid.passages[which[order]].tolist(), scores[order].tolist()))
 
-    def of(self, keys: Iterable[bytes]) -> dict[bytes, Any]:
-        "Vectors by the hashes of the texts that they were made of, for those that are here"
+    def of(self, passages: Iterable[int]) -> dict[int, Any]:
+        "Vectors of passages, for those that have one"
         import numpy as np
-        wanted = set(keys)
-        passages = {key: passage for passage,key in self._index.rows("SELECT passage, key FROM embedded ORDER BY passage DESC") if key in wanted}
-        which = np.searchsorted(self._laid.passages, numbers := np.array(list(passages.values()), np.int64))
-        if (self._laid.passages[which]!=numbers).any(): raise self._index.damaged("its vectors are not those of its passages")
-        return dict(zip(passages, _read(self._index, self._laid, which)))
+        which = np.flatnonzero(np.isin(self._laid.passages, np.fromiter(passages, np.int64)))
+        return dict(zip(self._laid.passages[which].tolist(), _read(self._index, self._laid, which)))
+
+    def sample(self, number: int) -> Any:
+        "Vectors of so many passages, a row each: those whose texts have the lowest hashes, whatever the history of the index"
+        import numpy as np
+        passages = [passage for passage, in self._index.rows("SELECT passage FROM embedded ORDER BY key, passage LIMIT ?", (number,))]
+        rows = self.of(passages)
+        return np.stack([rows[passage] for passage in passages]) if passages else np.zeros((0, self.dimension), np.float32) # in their order: a sum depends on it in its last places
 
     def _query(self, query: Any) -> Any:
         import numpy as np

@@ -37,11 +37,13 @@ def _arm(given: Arm|Own) -> Arm: return given if isinstance(given, Arm) else Arm
 
 # %% ../../nbs/lab/65_arms.ipynb #b2d1b78c
 def _ready(wanted: EvalSet|CaseSet, arms: dict[Side, Arm], stack: ExitStack, progress: bool) -> dict[Side, BuiltSet]:
-    "The set, built for each arm; once, where the arms cut passages alike and bring the same embedding"
-    prints,found = {}, {}
+    "The set, built for each arm; once, where the arms cut passages alike and bring the same embedding, and from the other's index, where only the embedding differs: then no file is read again"
+    cut,prints,found = {}, {}, {}
     for side,arm in arms.items():
         with trying(**arm.tables()): # all of them, so that none leaks in from outside
-            if (made := (fingerprint(), json.dumps(arm.embedding))) not in prints: prints[made] = stack.enter_context(built(wanted, progress, arm.embedding))
+            alike = fingerprint()
+            if (made := (alike, json.dumps(arm.embedding))) not in prints: prints[made] = stack.enter_context(built(wanted, progress, arm.embedding, index=cut.get(alike)))
+            cut[alike] = prints[made].kb.profile.index
         found[side] = prints[made]
     return found
 
@@ -123,6 +125,7 @@ def moved(record: Record, most: int = 15, metric: str|None = None) -> list[Row]:
     rows = sorted((row for row in record.of_set(None) if metric in row.baseline.values and metric in row.candidate.values), key=lambda row: (-abs(change(row)), row.set, row.query))
     return [row for row in rows if change(row) > 1e-9][:most]+[row for row in rows if change(row) < -1e-9][:most]
 
+# %% ../../nbs/lab/65_arms.ipynb #c3f66d28
 def compare(
     baseline: Arm|Own,
     candidate: Arm|Own,

@@ -7,7 +7,7 @@ __all__ = ['Asked', 'Embedding', 'DEPTH', 'BuiltSet', 'built', 'stale_cases', 'A
            'report_of', 'evaluate']
 
 # %% ../../nbs/lab/63c_eval.ipynb #862bc96a
-import glob, json, statistics, tempfile, time
+import glob, json, shutil, statistics, tempfile, time
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -74,11 +74,13 @@ def built(
     progress: bool = False,     # Show a bar
     embedding: Embedding|None = None, # In place of what the profile says
     calibration: str|Path|None = None, # File of the one to judge by, an empty text for the shipped one; by default that of the cases' profile
+    index: Path|None = None,    # An index of the same set to start from: what it has read is not read again
 ) -> Iterator[BuiltSet]:        # While it lasts
     "Build a set through the ordinary path, in a temporary folder; raises `UsageError` for a bad calibration"
     with tempfile.TemporaryDirectory(prefix="mimirag-lab-") as work:
         profile,targets = _profile_of(wanted, Path(work))
         if (used := _own_calibration(wanted) if calibration is None else calibration): beside(Path(work)/"set.sqlite").write_text(read_calibration(used).model_dump_json())
+        if index is not None and index.exists(): shutil.copyfile(index, Path(work)/"set.sqlite")
         with KnowledgeBase(profile, Path(work)/"set.sqlite", embedding) as kb: yield BuiltSet(wanted, kb, targets, kb.build(progress=progress))
 
 # %% ../../nbs/lab/63c_eval.ipynb #727dd876

@@ -13,7 +13,7 @@ from ..evidence.interchange import permalink
 from ..evidence.packet import Channel, Evidence, Reply, Scope
 from ..index.phrases import only_quoted, quoted, stands_in
 from ..index.words import Marker, Term
-from .fuse import fuse
+from .fuse import fuse, steady
 from .outcome import WEAK, Calibration, calibration_for, judged, thumb
 from .record import Passage, passages
 from .search import Request, filters_of, terms_of
@@ -116,7 +116,7 @@ def _fused(parts: list[Part], query: str, limit: int) -> tuple[Evidence, ...]:
     known = {item.id: item for items in rankings for item in items}
     scores = fuse([[item.id for item in items] for items in rankings], weights=_weights(rankings))
     order = sorted(scores, key=lambda id: (-scores[id], -len(known[id].terms))) # stable: then in the order of the sources
-    return tuple(known[id].model_copy(update=dict(rank=rank, score=float(f"{scores[id]:.9g}"))) for rank,id in enumerate(order[:limit], 1))
+    return tuple(known[id].model_copy(update=dict(rank=rank, score=steady(scores[id]))) for rank,id in enumerate(order[:limit], 1))
 
 _ORDER = ("degraded", "found", "weak", "none", "not_searched") # the first that a part says is what the reply says
 

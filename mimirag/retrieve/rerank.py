@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any, Callable, Protocol, Sequence
 from ..evidence.errors import MissingExtra, SourceError
 from ..evidence.packet import Channel, Evidence, Reply
-from ..index.embed import _quiet
+from ..index.embed import quiet
 from ..index.phrases import quoted
 from ..index.words import Marker, Term
+from .fuse import steady
 from .search import Request, terms_of
 from ..sources.defaults import defaults
 from ..sources.profile import Profile, Reranker
@@ -28,15 +29,13 @@ class Reranks(Protocol):
     items: int # So many are looked at
     def __call__(self, query: str, terms: list[Term], items: Sequence[Evidence]) -> list[Evidence]: "The same items in another order; raises `SourceError`, `MissingExtra`"
 
-def _short(score: float) -> float: return float(f"{score:.9g}")
-
 def in_order(
     items: Sequence[Evidence], # The first so many have a score
     scores: Sequence[float],   # Of a second look
 ) -> list[Evidence]:           # With their new ranks and scores
     "Items by the scores of a second look, those without one behind them and no better than the last of them"
     scored,rest = items[:len(scores)], items[len(scores):]
-    best = sorted(zip(map(_short, scores), scored), key=lambda pair: -pair[0])
+    best = sorted(zip(map(steady, scores), scored), key=lambda pair: -pair[0])
     made = [item.model_copy(update=dict(rank=rank, score=score, channels={**item.channels, "rerank": Channel(rank=rank, score=score)})) for rank,(score,item) in enumerate(best, 1)]
     return made+[item.model_copy(update=dict(rank=rank, score=min(item.score, made[-1].score) if made else item.score)) for rank,item in enumerate(rest, len(made)+1)]
 
@@ -77,7 +76,7 @@ class Words:
         weights = _weights(order, marked)
         held = lambda words: sum(weights[word] for word in words)/max(sum(weights.values()), 1e-9)
         scores = [item.score/best+self.pairs*pairs(item.text, marks, order)+self.title*held(marker.surfaces(item.title)) for item,marks in zip(looked, marked)]
-        return in_order([*looked, *(item.model_copy(update=dict(score=_short(item.score/best))) for item in items[self.items:])], scores)
+        return in_order([*looked, *(item.model_copy(update=dict(score=steady(item.score/best))) for item in items[self.items:])], scores)
 
 # %% ../../nbs/retrieve/42b_rerank.ipynb #8224c854
 _MOST_CHARS = 4_000 # of a passage, and of a question; such models see some 500 tokens of both
@@ -99,7 +98,7 @@ class CrossEncoder:
         os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
         try: from sentence_transformers import CrossEncoder as Model
         except ImportError as error: raise MissingExtra(f"[reranker] model needs sentence-transformers ({error}); run: pip install 'mimirag[dense]', or declare model = \"words\"") from None
-        with _quiet():
+        with quiet():
             try: model = Model(os.fspath(self._folder), device="cpu", local_files_only=True, trust_remote_code=False)
             except Exception as error: raise SourceError(f"{self._folder}: the model cannot be loaded ({type(error).__name__}: {error}); put it there again, or name another under [reranker] model") from None
         if model.config.num_labels!=1: raise SourceError(f"{self._folder}: the model gives {model.config.num_labels} numbers for a question and a passage, and not one; it is no reranker")

@@ -24,6 +24,7 @@ from ..index.phrases import MOST_CHECKED, only_quoted, quoted, search_exact
 from ..index.reader import Index, IndexedSource, Passage
 from ..index.names import name_terms
 from ..index.words import Marker, Term, query_terms
+from .fuse import steady
 from .hybrid import PIPELINES, REACH, Near, join, near_to
 from .continues import continued
 from .neighbours import united
@@ -198,13 +199,12 @@ def _evidence(profile: Profile, passage: Passage, text: str, label: str|None, hi
     template = profile.sources[passage.source].url
     if passage.document not in fresh: fresh[passage.document] = freshness(profile, passage, now.get(passage.source))
     surfaces,inside = dict.fromkeys(term.surface for term in terms), {surface for _,_,surface in found}
-    return Evidence(citation=citation, text=text, title=passage.title or passage.path, heading=passage.heading, label=label, anchor=passage.anchor, rank=rank, score=_score(hit),
-                    url=permalink(citation, template, text, passage.anchor) if template else None, channels=channels or {"lexical": Channel(rank=rank, score=_score(hit))},
+    return Evidence(citation=citation, text=text, title=passage.title or passage.path, heading=passage.heading, label=label, anchor=passage.anchor, rank=rank, score=steady(hit.score),
+                    url=permalink(citation, template, text, passage.anchor) if template else None, channels=channels or {"lexical": Channel(rank=rank, score=steady(hit.score))},
                     terms=tuple(surface for surface in surfaces if surface in around or surface in inside),
                     marks=tuple((start, end) for start,end,_ in found), freshness=fresh[passage.document], alternates=alternates, parts=passage.parts, continues=continues)
 
-def _score(hit: Hit) -> float: return float(f"{hit.score:.9g}") # what differs in the last places differs by the history of the index only
-
+# %% ../../nbs/retrieve/42_search.ipynb #d8e15cd4
 def _place(passage: Passage) -> tuple:
     return passage.source, passage.path, passage.span.page or 0, passage.span.first, passage.span.chars or ()
 
@@ -216,7 +216,7 @@ class _Matching(NamedTuple):
     channels: dict[int, dict[str, Channel]] # Where each way of searching had a passage, if there are several
 
 def _matching(view: View, query: str, terms: list[Term], limit: int, documents: list[int]|None, near: Near|None = None) -> _Matching:
-    "The best hits and their passages; equal scores in order of source, path and place: how an index came about does not show"
+    "The best hits and their passages"
     hits,passages,note,channels,phrases,names = [], {}, "", {}, quoted(query), name_terms(query)
     if phrases:
         hits,passages,complete = search_exact(view.index, terms, phrases, limit, documents)
@@ -231,13 +231,14 @@ def _matching(view: View, query: str, terms: list[Term], limit: int, documents: 
     passages |= view.index.passages([hit.passage for hit in hits if hit.passage not in passages])
     return _Matching(_ordered(hits, passages), passages, note, not exact and only_quoted(query), channels)
 
-def _ordered(hits: list[Hit], passages: dict[int, Passage]) -> list[Hit]: return sorted(hits, key=lambda hit: (-_score(hit), _place(passages[hit.passage])))
+def _ordered(hits: list[Hit], passages: dict[int, Passage]) -> list[Hit]: return sorted(hits, key=lambda hit: (-steady(hit.score), _place(passages[hit.passage])))
 
 def _said_of(phrases: list[str], found: bool, complete: bool) -> str:
     "A note on quoted words"
     if found: return "" if complete else f"only the {MOST_CHECKED:,} best passages with the quoted words were looked at"
     return f"{'no passage' if complete else f'none of the {MOST_CHECKED:,} best passages'} holds {' and '.join(f'“{phrase}”' for phrase in phrases)} as written; what was found holds some of the words"
 
+# %% ../../nbs/retrieve/42_search.ipynb #248c0a66
 TENTH = 10 # the passage with which the first is compared
 
 def _best(view: View, query: str, terms: list[Term], limit: int, documents: list[int]|None, near: Near|None = None) -> tuple[list[list[Hit]], _Matching, float]:
@@ -249,7 +250,7 @@ def _best(view: View, query: str, terms: list[Term], limit: int, documents: list
         alike = [found.passages[hit.passage].alike for hit in found.hits]
         if len(set(alike)) >= limit or len(found.hits) < reach:
             groups,passages = united(view.index, _grouped(found.hits, alike, limit), found.passages, limit)
-            return groups, found._replace(passages=passages), _score(found.hits[TENTH-1]) if len(found.hits) >= TENTH else 0.0
+            return groups, found._replace(passages=passages), steady(found.hits[TENTH-1].score) if len(found.hits) >= TENTH else 0.0
         reach = max(4*reach, 2*len(found.hits))
 
 MOST_ALTERNATES = 100 # copies of a passage that are named
