@@ -89,7 +89,7 @@ def test_filters_reach_the_vectors(kb_of):
 def test_quoted_words_are_still_meant_as_written(kb_of):
     kb = kb_of(FILES, EMBEDDING)
     reply = kb.search('"made of brass"')
-    assert [item.path for item in reply]==["ring.md"] and reply.outcome=="found"
+    assert [item.path for item in reply]==["ring.md"] and reply.outcome=="found" and reply.scope.pipeline=="lexical"
     assert kb.search('"made of" valve')[0].path=="ring.md"
 
 def test_a_name_asked_for_leads_to_its_definition(kb_of):

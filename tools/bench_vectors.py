@@ -67,21 +67,13 @@ def forms(rows, queries, most: int = 300) -> dict[str, float]:
     def share(short): return float(np.mean([min(10, (near[n][np.argpartition(-row, 9)[:10]] >= least[n]-1e-7).sum())/10 for n,row in enumerate(queries @ short.T)]))
     return {"float16": share(rows.astype(np.float16).astype(np.float32)), "int8": share(np.rint(rows/scale).astype(np.float32)*scale)}
 
-def cpu(work, queries) -> list[float]:
-    "Milliseconds of CPU for each query"
+def spent(work, queries, clock=time.perf_counter) -> list[float]:
+    "Milliseconds for each query, by a clock"
     found = []
     for query in queries:
-        began = time.process_time()
+        began = clock()
         work(query)
-        found.append((time.process_time()-began)*1e3)
-    return found
-
-def wall(work, queries) -> list[float]:
-    found = []
-    for query in queries:
-        began = time.perf_counter()
-        work(query)
-        found.append((time.perf_counter()-began)*1e3)
+        found.append((clock()-began)*1e3)
     return found
 
 def speed(folder: Path, rows, queries):
@@ -105,11 +97,11 @@ def speed(folder: Path, rows, queries):
         for start in range(0, len(queries), 20): # in turn, so that a busy moment meets all
             for name,work in ways.items():
                 work(queries[start]) # what the one before has left behind is over
-                times[name][0].extend(cpu(work, queries[start:start+10]))
-                times[name][1].extend(wall(work, queries[start+10:start+20]))
+                times[name][0].extend(spent(work, queries[start:start+10], time.process_time))
+                times[name][1].extend(spent(work, queries[start+10:start+20]))
         floor = statistics.median(times["product of matrices"][1])
         for name,(used,taken) in times.items(): print(f"  {name:20} median {statistics.median(taken):7.2f} ms, {statistics.median(taken)/floor:5.2f} of the product; CPU {statistics.median(used):7.2f} ms")
-        print(f"  {'exact':20} median {statistics.median(wall(lambda query: vectors.search(query, 10, exact=True), queries[:10])):7.2f} ms")
+        print(f"  {'exact':20} median {statistics.median(spent(lambda query: vectors.search(query, 10, exact=True), queries[:10])):7.2f} ms")
         same = [len({hit.passage for hit in vectors.search(query, 10)} & {hit.passage for hit in vectors.search(query, 10, exact=True)}) for query in queries[:50]]
         print(f"  of the exact ten {sum(same)/len(same)/10:.4f} found")
 

@@ -305,7 +305,7 @@ def search(
     groups,(_,passages,note,inexact,channels),tenth = _best(view, text, terms, asked.limit, documents, near)
     copies = max(map(len, groups), default=1)-1
     more = [*told, note, f"a passage has {copies:,} copies; the first {MOST_ALTERNATES} are named" if copies > MOST_ALTERNATES else ""]
-    scope = scope.model_copy(update=dict(pipeline=near.pipeline if near else "lexical", notes=(*scope.notes, *filter(None, more))))
+    scope = scope.model_copy(update=dict(pipeline=near.pipeline if near and (channels or not groups) else "lexical", notes=(*scope.notes, *filter(None, more))))
     groups = [hits[:MOST_ALTERNATES+1] for hits in groups]
     marker,fresh,now = Marker(terms), {}, {id: view.refs.now(id)[0] for id in sources if view.profile.sources[id].kind=="code"}
     texts = view.index.texts(passages[hit.passage] for hits in groups for hit in hits)
